@@ -1,0 +1,1 @@
+"""Frozen values that every other folder passes on. Imports nothing of dbdyno but its own modules."""

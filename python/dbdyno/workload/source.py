@@ -1,0 +1,140 @@
+"""Finding a workload by name or file, and hashing its source.
+
+A file's text is stored with the trial, so that a figure can always be traced to what was run.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import sys
+import textwrap
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from dbdyno.model.errors import UsageError, nearest
+from dbdyno.workload.language import Workload
+
+GROUP = "dbdyno.workloads"
+
+
+def shipped() -> list[str]:
+    """Names of all installed workloads (entry points of the group ``dbdyno.workloads``)."""
+    return sorted(entry.name for entry in entry_points(group=GROUP))
+
+
+@lru_cache(maxsize=256)
+def workload_class(name: str) -> type[Workload]:
+    """The class behind a shipped name or ``./file.py`` (``./file.py:Class`` when it holds several).
+
+    Raises:
+        UsageError: unknown name (with the nearest one), no such file, an error in the file.
+    """
+    if "/" in name or name.endswith(".py") or ".py:" in name:
+        return _from_file(name)
+    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
+    if not found:
+        raise UsageError(f"unknown workload {name!r}{nearest(name, shipped())}, or give a file as ./file.py")
+    loaded = found[0].load()
+    assert isinstance(loaded, type) and issubclass(loaded, Workload)
+    return loaded
+
+
+def load_workload(name: str, options: Mapping[str, Any]) -> Workload:
+    """An instance with its options set and checked."""
+    label = name if name in shipped() else Path(name.partition(".py")[0]).name
+    return workload_class(name)(options, name=label)
+
+
+def _from_file(name: str) -> type[Workload]:
+    path_text, _, wanted = name.partition(".py:")
+    path = Path(path_text if path_text.endswith(".py") else path_text + ".py")
+    if not path.is_file():
+        raise UsageError(f"workload file {path} does not exist")
+    module_name = f"dbdyno_workload_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise UsageError(f"{path}:{error.lineno}: {error.msg}") from error
+    except Exception as error:
+        line = _line_in(error, path)
+        raise UsageError(f"{path}{line}: {type(error).__name__}: {error}") from error
+    classes = {
+        key: member
+        for key, member in vars(module).items()
+        if isinstance(member, type) and issubclass(member, Workload) and member.__module__ == module_name
+    }
+    if wanted:
+        if wanted not in classes:
+            raise UsageError(f"{path} has no workload {wanted!r}{nearest(wanted, classes)}")
+        return classes[wanted]
+    if len(classes) != 1:
+        names = ", ".join(classes) or "none"
+        raise UsageError(
+            f"{path} must define one Workload class, found {names}; name one as {path}:CLASS"
+        )
+    return next(iter(classes.values()))
+
+
+def _line_in(error: BaseException, path: Path) -> str:
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = f":{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def source_text(workload: Workload) -> str:
+    """Source of the workload's class and of those bases that are not the language's own."""
+    parts = [
+        inspect.getsource(sys.modules[module])
+        for module in dict.fromkeys(
+            base.__module__
+            for base in type(workload).__mro__
+            if issubclass(base, Workload) and base is not Workload
+        )
+    ]
+    return "\n".join(parts)
+
+
+def program_hash(workload: Workload) -> str:
+    """sha256 over the source and the options: two trials with the same hash ran the same program."""
+    digest = hashlib.sha256(source_text(workload).encode())
+    digest.update(repr(sorted(workload.options.items())).encode())
+    return digest.hexdigest()
+
+
+def writes(workload: Workload, method: str) -> bool:
+    """Whether a transaction may write: it or a method of ``self`` it calls says ``db.execute`` or ``db.batch``.
+
+    A database with one writer at a time must know before BEGIN (SQLite's BEGIN IMMEDIATE).
+    """
+    seen: set[str] = set()
+    pending = [method]
+    while pending:
+        name = pending.pop()
+        function = getattr(type(workload), name, None)
+        if name in seen or not inspect.isfunction(function):
+            continue
+        seen.add(name)
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = node.func.value
+                if isinstance(owner, ast.Name) and owner.id == "db" and node.func.attr in ("execute", "batch"):
+                    return True
+                if isinstance(owner, ast.Name) and owner.id == "self":
+                    pending.append(node.func.attr)
+                if isinstance(owner, ast.Call):  # super().method(...)
+                    pending.append(node.func.attr)
+    return False
