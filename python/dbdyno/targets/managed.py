@@ -1,8 +1,8 @@
 """Database servers that dbdyno starts and stops itself, for users who have none and for tests.
 
-Each has a name, a folder of its own (HOME/servers/NAME), a port of 127.0.0.1 and no password. A server runs on
-when the program that started it ends. dbdyno signals a process only if it is the one it started: pid, start time
-and the data folder in the command line must all agree.
+Each has a name, a folder of its own (HOME/servers/NAME), a port of 127.0.0.1 and no password. A server
+runs on when the program that started it ends. dbdyno signals a process only if it is the one it started:
+pid, start time and the data folder in the command line must all agree.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def start(
     """Start a server and wait until it answers; the data of an earlier start are used again.
 
     ``options`` are settings of the server (None: those of the last start). A running server of that name is
-    returned as it is if it was started with the same settings. ``port`` None: the port of the last start if it
-    is free, else any free one.
+    returned as it is if it was started with the same settings. ``port`` None: the port of the last start if
+    it is free, else any free one.
 
     Raises UsageError if the name is another kind's or runs with other settings, RunError if the server is
     missing or does not start (with the last lines of its log).
@@ -310,7 +310,7 @@ class _PortTaken(Exception):
 
 
 def _initialise(kind: ServerKind, installation: Installation, data_dir: Path, shelf: Shelf) -> None:
-    """Make the data folder beside its place and move it there whole, so that a half-made one is never used."""
+    """Make the data folder beside its place and move it there whole: a half-made one is never used."""
     temporary = data_dir.with_name(f"{data_dir.name}.init")
     _delete(temporary)
     _delete(data_dir)
@@ -358,9 +358,8 @@ def _wait_ready(kind: ServerKind, process: psutil.Process, place: Place, skip: M
             raise RunError(message)
         if time.monotonic() >= deadline:
             tail = log_tail(kind.logs(place), skip=skip)
-            raise RunError(
-                f"the {kind.kind} server did not answer within {kind.ready_timeout_s:.0f} s ({reason.strip()}){tail}"
-            )
+            limit = f"{kind.ready_timeout_s:.0f} s"
+            raise RunError(f"the {kind.kind} server did not answer within {limit} ({reason.strip()}){tail}")
         time.sleep(0.1)
 
 

@@ -1,7 +1,8 @@
-"""What a kind of managed server must be able to do; one implementation stands in each family's ``server.py``."""
+"""What a kind of managed server must be able to do; implemented in each family's ``server.py``."""
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from dbdyno.targets.managed_process import short_folder
 
 #: Options as the user gave them: name to value, or None for an option that takes no value.
 Options = Mapping[str, str | None]
+
+_SETTING = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class NotReady(Exception):
@@ -111,16 +114,10 @@ class ServerKind:
         """The options, checked as far as that is possible without the server. Raises UsageError."""
         result: dict[str, str | None] = {}
         for name, value in options.items():
-            if (
-                not name
-                or not all(c.isascii() and (c.isalnum() or c in "_-.") for c in name)
-                or name[0] in "-."
-            ):
+            if not _SETTING.fullmatch(name):
                 raise UsageError(f"{name!r} is not the name of a {self.kind} setting; write NAME=VALUE")
             if option_key(name) in self.reserved:
-                raise UsageError(
-                    f"{name} of a managed {self.kind} server is chosen by dbdyno (the port by --port); leave it out"
-                )
+                raise UsageError(f"{name} of a managed {self.kind} server is chosen by dbdyno; leave it out")
             if value is None and not self.bare_options:
                 raise UsageError(f"the {self.kind} setting {name} needs a value: {name}=VALUE")
             if value is not None and ("\0" in value or "\n" in value):

@@ -21,7 +21,7 @@ from dbdyno.model.errors import RunError, UsageError
 
 LOOPBACK = "127.0.0.1"
 
-#: A process's start is kept by the kernel in clock ticks since boot; the boot time may be corrected meanwhile.
+#: The kernel keeps a process's start in ticks since boot, and the time of boot may be corrected meanwhile.
 _CREATE_TIME_TOLERANCE_S = 2.0
 #: ``sun_path`` holds 108 bytes; servers append up to ``.s.PGSQL.65535.lock`` to a folder's name.
 _SOCKET_FOLDER_MAX = 80
@@ -131,7 +131,7 @@ def run_step(command: Sequence[str], log: Path, environment: Mapping[str, str], 
 
 
 def log_tail(logs: Sequence[Path], lines: int = 12, skip: Mapping[Path, int] | None = None) -> str:
-    """The last lines of the logs, ready to follow a sentence; ``skip`` gives bytes that are older than this start."""
+    """The last lines of the logs, ready to follow a sentence; ``skip``: how many bytes of each are old."""
     text: list[str] = []
     for log in logs:
         try:
@@ -148,7 +148,7 @@ def log_tail(logs: Sequence[Path], lines: int = 12, skip: Mapping[Path, int] | N
 
 
 def free_port(wanted: int | None = None) -> int:
-    """A port of loopback that can be bound now: the wanted one, or any. Raises RunError if the wanted one is taken."""
+    """A port of loopback that can be bound now: the wanted one, or any. RunError: the wanted one is taken."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

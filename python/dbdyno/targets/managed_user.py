@@ -45,7 +45,7 @@ class OrdinaryUser:
                 os.chown(os.path.join(folder, name), *self.owner, follow_symlinks=False)
 
     def can_reach(self, path: Path) -> bool:
-        return self.owner is None or _works([*self.prefix, "test", "-r", str(path)])
+        return self.owner is None or _works([*self.prefix, "test", "-x", str(path)])
 
 
 def _works(command: Sequence[str]) -> bool:
@@ -112,22 +112,25 @@ def open_folder(name: str) -> Path:
     return folder
 
 
-def reachable_copy(folder: Path, user: OrdinaryUser, probe: Path, version: str) -> Path:
-    """``folder`` itself if the user can read ``probe`` in it, else a copy (made once) that it can."""
+def reachable_copy(top: Path, parts: Sequence[str], probe: Path, user: OrdinaryUser) -> Path:
+    """``top`` itself if the user can run ``probe`` below it, else a folder with copies (made once) of the
+    parts of it. Symbolic links are kept."""
     if user.can_reach(probe):
-        return folder
-    digest = sha256(f"{folder}\0{version}\0{probe.stat().st_mtime_ns}".encode()).hexdigest()[:12]
-    target = open_folder("programs") / digest
+        return top
+    made = probe.stat().st_mtime_ns
+    target = open_folder("programs") / sha256(f"{top}\0{parts}\0{made}".encode()).hexdigest()[:12]
     if not target.exists():
-        partial = target.with_name(f"{digest}.{os.getpid()}")
-        shutil.copytree(folder, partial, symlinks=True)
+        partial = target.with_name(f"{target.name}.{os.getpid()}")
+        for part in parts:
+            shutil.copytree(top / part, partial / part, symlinks=True)
         for path, folders, files in os.walk(partial):
             for name in (".", *folders, *files):
                 entry = Path(path, name)
                 if not entry.is_symlink():
-                    entry.chmod(entry.stat().st_mode & 0o777 | (0o055 if entry.is_dir() else 0o044))
+                    mode = entry.stat().st_mode & 0o777
+                    entry.chmod(mode | (0o555 if mode & 0o100 else 0o444))
         try:
             partial.rename(target)
-        except OSError:
+        except OSError:  # another dbdyno made it meanwhile
             shutil.rmtree(partial)
     return target
