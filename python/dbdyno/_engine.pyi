@@ -76,7 +76,10 @@ class Stream:
     def exponential(self, mean: float) -> float:
         """Exponentially distributed, in the unit of `mean`. ValueError unless it is finite and >= 0."""
     def nurand(self, A: int, x: int, y: int, C: int) -> int:
-        """NURand(A, x, y) with constant C, in x..y (TPC-C clause 2.1.6). ValueError unless 0 <= A, 0 <= x <= y, 0 <= C."""
+        """NURand(A, x, y) with constant C, in x..y (TPC-C clause 2.1.6).
+
+        ValueError unless 0 <= A, 0 <= x <= y, 0 <= C.
+        """
     def text(self, lo: int, hi: int, alphabet: str) -> str:
         """`lo` to `hi` characters (length uniform), each uniform over `alphabet`.
 
@@ -100,7 +103,9 @@ class Arrivals:
     only. ValueError unless 0 < rate_per_s <= 1e9 and the kind is one of the two.
     """
 
-    def __new__(cls, seed: int, rate_per_s: float, kind: Literal["poisson", "even"] = "poisson") -> Arrivals: ...
+    def __new__(
+        cls, seed: int, rate_per_s: float, kind: Literal["poisson", "even"] = "poisson"
+    ) -> Arrivals: ...
     def next_ns(self) -> int:
         """The next intended start in ns since the begin; never before the one handed out last."""
 
@@ -145,7 +150,7 @@ class Histogram:
     def stddev(self) -> float:
         """Standard deviation in ns (of the population) from the middles of the buckets; 0.0 when empty."""
     def percentile(self, p: float) -> int:
-        """The least bucket bound in ns that p per cent of the durations do not exceed; 0 when empty.
+        """The least bucket bound in ns that p per cent of the durations do not exceed; `min` for p = 0; 0 when empty.
 
         ValueError unless 0 <= p <= 100.
         """

@@ -128,8 +128,8 @@ impl Histogram {
         self.counts.stdev()
     }
 
-    /// The least bucket bound in ns that at least `p` per cent of the durations do not exceed; 0 when
-    /// empty. Error unless 0 <= p <= 100.
+    /// The least bucket bound in ns that at least `p` per cent of the durations do not exceed; the
+    /// minimum for p = 0; 0 when empty. Error unless 0 <= p <= 100.
     pub fn percentile(&self, p: f64) -> Result<u64, BadValue> {
         if !(0.0..=100.0).contains(&p) {
             return bad(format!("percentile(p) needs a p from 0 to 100, not {p}"));
