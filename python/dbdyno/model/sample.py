@@ -42,9 +42,7 @@ class Counts:
     @property
     def ended(self) -> int:
         """The right side of the accounting identity."""
-        return (
-            self.committed + self.rolled_back + self.failed + self.unknown + self.skipped + self.unfinished
-        )
+        return self.committed + self.rolled_back + self.failed + self.unknown + self.skipped + self.unfinished
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))

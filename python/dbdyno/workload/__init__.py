@@ -1,6 +1,6 @@
 """The workload language: what a workload module imports.
 
-    from dbdyno.workload import Workload, option, transaction, Table, Column, INT
+from dbdyno.workload import Workload, option, transaction, Table, Column, INT
 """
 
 from dbdyno.workload.db import Db

@@ -14,7 +14,7 @@ from dbdyno.workload.table import Table
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Rollback(Exception):  # noqa: N818 - the name is the language's word
+class Rollback(Exception):
     """Raised by a transaction that wants to be rolled back: counted as rolled back, never retried."""
 
 
@@ -45,9 +45,7 @@ class State:
     default: Any
 
 
-def transaction(
-    function: F | None = None, *, weight: float = 1.0, keying_s: float = 0.0, think_s: float = 0.0
-) -> Any:
+def transaction(function: F | None = None, *, weight: float = 1.0, keying_s: float = 0.0, think_s: float = 0.0) -> Any:
     """Mark a method as a transaction. ``weight`` is relative; keying and think times are the drive's to wait."""
 
     def mark(method: F) -> F:
@@ -78,6 +76,8 @@ class Workload:
     name: ClassVar[str] = ""
     #: options whose value changes the loaded rows; ``prepare`` and ``check`` compare them
     data_options: ClassVar[tuple[str, ...]] = ("tables", "table_size")
+    #: close and reopen a terminal's connection after that many transactions; 0 = never
+    reconnect_every: int = 0
 
     def __init__(self, options: Mapping[str, Any] | None = None, *, name: str = "") -> None:
         self.label = name or self.name or type(self).__name__
@@ -165,6 +165,4 @@ def states(workload: Workload) -> dict[str, Any]:
 
 def option_help(cls: type[Workload]) -> list[tuple[str, str, Any, str]]:
     """(name, type, default, help) of every option, for ``--help`` and the documentation."""
-    return [
-        (name, kind.__name__, entry.default, entry.help) for name, (entry, kind) in declared(cls).items()
-    ]
+    return [(name, kind.__name__, entry.default, entry.help) for name, (entry, kind) in declared(cls).items()]

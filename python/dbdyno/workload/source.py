@@ -41,7 +41,8 @@ def workload_class(name: str) -> type[Workload]:
     if not found:
         raise UsageError(f"unknown workload {name!r}{nearest(name, shipped())}, or give a file as ./file.py")
     loaded = found[0].load()
-    assert isinstance(loaded, type) and issubclass(loaded, Workload)
+    assert isinstance(loaded, type)
+    assert issubclass(loaded, Workload)
     return loaded
 
 
@@ -80,9 +81,7 @@ def _from_file(name: str) -> type[Workload]:
         return classes[wanted]
     if len(classes) != 1:
         names = ", ".join(classes) or "none"
-        raise UsageError(
-            f"{path} must define one Workload class, found {names}; name one as {path}:CLASS"
-        )
+        raise UsageError(f"{path} must define one Workload class, found {names}; name one as {path}:CLASS")
     return next(iter(classes.values()))
 
 
@@ -100,9 +99,7 @@ def source_text(workload: Workload) -> str:
     parts = [
         inspect.getsource(sys.modules[module])
         for module in dict.fromkeys(
-            base.__module__
-            for base in type(workload).__mro__
-            if issubclass(base, Workload) and base is not Workload
+            base.__module__ for base in type(workload).__mro__ if issubclass(base, Workload) and base is not Workload
         )
     ]
     return "\n".join(parts)
