@@ -35,11 +35,13 @@ from dbdyno.targets.managed_process import (
     wait_gone,
 )
 from dbdyno.targets.managed_state import Shelf, State, default_home
+from dbdyno.targets.mysql.server import KINDS as MYSQL_KINDS
+from dbdyno.targets.oceanbase.server import KINDS as OCEANBASE_KINDS
 from dbdyno.targets.postgresql.server import KINDS as POSTGRESQL_KINDS
 
 logger = logging.getLogger(__name__)
 
-KINDS: Mapping[str, ServerKind] = {kind.kind: kind for kind in POSTGRESQL_KINDS}
+KINDS: Mapping[str, ServerKind] = {kind.kind: kind for kind in (*POSTGRESQL_KINDS, *OCEANBASE_KINDS, *MYSQL_KINDS)}
 
 #: How often a start is tried again when another program took the free port first.
 _PORT_TRIES = 3
@@ -111,9 +113,7 @@ def start(
     with locked(shelf.lock_file, f"server {name}", _LOCK_TIMEOUT_S):
         state = shelf.read()
         if state is not None and state.kind != kind:
-            raise UsageError(
-                f"server {name} is a {state.kind} server; choose another name, or remove it first"
-            )
+            raise UsageError(f"server {name} is a {state.kind} server; choose another name, or remove it first")
         if state is not None:
             running = _process(state)
             if running is not None:
@@ -246,17 +246,10 @@ def _server(state: State, shelf: Shelf, process: psutil.Process | None) -> Manag
 def _same(state: State, wanted: Mapping[str, str | None] | None, port: int | None) -> None:
     """Raise UsageError unless a running server is what is asked for."""
     if wanted is not None and dict(state.options) != dict(wanted):
-        said = (
-            ", ".join(k if v is None else f"{k}={v}" for k, v in state.options.items())
-            or "no settings of its own"
-        )
-        raise UsageError(
-            f"server {state.name} runs already, with {said}; stop it first to change its settings"
-        )
+        said = ", ".join(k if v is None else f"{k}={v}" for k, v in state.options.items()) or "no settings of its own"
+        raise UsageError(f"server {state.name} runs already, with {said}; stop it first to change its settings")
     if port is not None and port != state.port:
-        raise UsageError(
-            f"server {state.name} runs already, on port {state.port}; stop it first to change its port"
-        )
+        raise UsageError(f"server {state.name} runs already, on port {state.port}; stop it first to change its port")
 
 
 def _start(
@@ -276,9 +269,7 @@ def _start(
     else:
         data_dir = Path(state.data_dir)
         if not data_dir.is_dir():
-            raise RunError(
-                f"the data folder {data_dir} of server {name} is gone; remove the server and start anew"
-            )
+            raise RunError(f"the data folder {data_dir} of server {name} is gone; remove the server and start anew")
     before = state is not None and state.initialised
     for attempt in range(1, _PORT_TRIES + 1):
         if port is not None:
@@ -287,12 +278,8 @@ def _start(
             chosen = state.port
         else:
             chosen = free_port()
-        place = Place(
-            data_dir, shelf.log, kind.socket(kind.socket_folder(shelf.folder), data_dir, chosen), chosen
-        )
-        fresh = State(
-            name, kind.kind, str(data_dir), str(place.socket), chosen, initialised=before, options=options
-        )
+        place = Place(data_dir, shelf.log, kind.socket(kind.socket_folder(shelf.folder), data_dir, chosen), chosen)
+        fresh = State(name, kind.kind, str(data_dir), str(place.socket), chosen, initialised=before, options=options)
         try:
             return _launch(kind, installation, shelf, place, fresh)
         except _PortTaken as error:
@@ -322,9 +309,7 @@ def _initialise(kind: ServerKind, installation: Installation, data_dir: Path, sh
         raise
 
 
-def _launch(
-    kind: ServerKind, installation: Installation, shelf: Shelf, place: Place, state: State
-) -> ManagedServer:
+def _launch(kind: ServerKind, installation: Installation, shelf: Shelf, place: Place, state: State) -> ManagedServer:
     """Spawn the server and wait until it answers. However this ends, either it answers or it is gone."""
     kind.clear_leftovers(place)
     skip = {log: log.stat().st_size for log in kind.logs(place) if log.exists()}

@@ -154,9 +154,7 @@ def free_port(wanted: int | None = None) -> int:
         try:
             probe.bind((LOOPBACK, wanted or 0))
         except OSError as error:
-            raise RunError(
-                f"port {wanted} of {LOOPBACK} cannot be used: {error.strerror}; choose another"
-            ) from None
+            raise RunError(f"port {wanted} of {LOOPBACK} cannot be used: {error.strerror}; choose another") from None
         port: int = probe.getsockname()[1]
         return port
 
@@ -213,9 +211,7 @@ def locked(path: Path, what: str, timeout_s: float) -> Iterator[None]:
 def check_name(name: str) -> str:
     """A server's name: it becomes a folder's. Raises UsageError."""
     if not (1 <= len(name) <= 40) or not name[0].isalnum() or not name.isascii():
-        raise UsageError(
-            f"{name!r} cannot be a server's name: a letter or digit first, at most 40 characters"
-        )
+        raise UsageError(f"{name!r} cannot be a server's name: a letter or digit first, at most 40 characters")
     if not all(c.isalnum() or c in "_-." for c in name):
         raise UsageError(f"{name!r} cannot be a server's name: letters, digits, '-', '_' and '.' only")
     return name

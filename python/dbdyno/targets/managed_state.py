@@ -75,9 +75,7 @@ class Shelf:
             raw = json.loads(text)
             written = raw.pop("format")
             if written != FORMAT:
-                raise RunError(
-                    f"{self.state_file} has format {written}, this dbdyno knows {FORMAT}; use the newer one"
-                )
+                raise RunError(f"{self.state_file} has format {written}, this dbdyno knows {FORMAT}; use the newer one")
             return State(
                 name=str(raw["name"]),
                 kind=str(raw["kind"]),

@@ -64,9 +64,7 @@ def _account() -> pwd.struct_passwd:
             continue
         if entry.pw_uid != 0:
             return entry
-    raise RunError(
-        f"PostgreSQL does not run as root, and none of the users {', '.join(_ACCOUNTS)} exists here"
-    )
+    raise RunError(f"PostgreSQL does not run as root, and none of the users {', '.join(_ACCOUNTS)} exists here")
 
 
 def by_namespace(account: pwd.struct_passwd) -> OrdinaryUser | None:

@@ -24,9 +24,7 @@ MIN_VERSION = 14
 
 def _version_of(postgres: Path) -> str | None:
     try:
-        said = subprocess.run(
-            [postgres, "--version"], capture_output=True, text=True, timeout=20, check=True
-        ).stdout
+        said = subprocess.run([postgres, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.search(r"\d+(\.\d+)*", said)
