@@ -86,14 +86,14 @@ class Stream:
         ValueError for an empty alphabet or unless 0 <= lo <= hi <= 16777215.
         """
     def template(self, pattern: str) -> str:
-        """`pattern` with each '#' replaced by a digit and each '@' by a letter a to z (sysbench's sb_rand_str)."""
+        """`pattern` with a digit for each '#' and a letter a to z for each '@' (sysbench's sb_rand_str)."""
     def permute(self, n: int, i: int) -> int:
         """Where `i` goes in a bijection of 0..n-1 that depends on seed and purpose only; draws no value.
 
         A Feistel network walked along its cycle: constant memory for any n. ValueError unless 0 <= i < n.
         """
     def at(self, table: str, unit: int) -> Stream:
-        """The stream that unit `unit` of `table` uses: Stream(seed, "table:" + table, 0, unit, distribution)."""
+        """The stream that a unit of a table uses: Stream(seed, "table:" + table, 0, unit, distribution)."""
 
 @final
 class Arrivals:
@@ -103,9 +103,7 @@ class Arrivals:
     only. ValueError unless 0 < rate_per_s <= 1e9 and the kind is one of the two.
     """
 
-    def __new__(
-        cls, seed: int, rate_per_s: float, kind: Literal["poisson", "even"] = "poisson"
-    ) -> Arrivals: ...
+    def __new__(cls, seed: int, rate_per_s: float, kind: Literal["poisson", "even"] = "poisson") -> Arrivals: ...
     def next_ns(self) -> int:
         """The next intended start in ns since the begin; never before the one handed out last."""
 
@@ -150,9 +148,9 @@ class Histogram:
     def stddev(self) -> float:
         """Standard deviation in ns (of the population) from the middles of the buckets; 0.0 when empty."""
     def percentile(self, p: float) -> int:
-        """The least bucket bound in ns that p per cent of the durations do not exceed; `min` for p = 0; 0 when empty.
+        """The least bucket bound in ns that p per cent of the durations do not exceed; 0 when empty.
 
-        ValueError unless 0 <= p <= 100.
+        p = 0 gives `min`. ValueError unless 0 <= p <= 100.
         """
     def buckets(self) -> list[tuple[int, int]]:
         """The buckets that hold something, ascending: (upper bound in ns, count)."""
