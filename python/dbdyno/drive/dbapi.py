@@ -228,7 +228,7 @@ class _Run:
         if arrived and started < arrived * (1 - _RATE_TOLERANCE):
             return (
                 f"{arrived} transactions were due in {seconds:.1f} s but only {started} begun: "
-                f"the rate of {self._job.load.rate:g}/s is more than {self._job.load.connections} connections reach here"
+                f"the rate of {self._job.load.rate:g}/s is more than {self._job.load.connections} connections reach"
             )
         latest_s = self._reporter.total.lag.max / 1e9 if self._reporter.total.lag.count else 0.0
         if latest_s > _LATE_SHARE * max(seconds, 1.0):
