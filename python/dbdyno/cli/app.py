@@ -1,0 +1,129 @@
+"""The command ``dbdyno``: finds the sub-command, and turns every way of ending into a sentence and a status."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import click
+
+from dbdyno.cli.argv_secrets import passwords_around, passwords_in, scrub
+from dbdyno.cli.output import say
+from dbdyno.cli.words import usage_sentence
+from dbdyno.model.errors import DbdynoError, nearest
+
+#: Sub-commands in the order of the help; each is the object ``command`` of the module of that name.
+COMMANDS = {
+    "quickstart": "quickstart",
+    "bench": "bench",
+    "run": "run",
+    "resume": "resume",
+    "prepare": "prepare",
+    "check": "check",
+    "cleanup": "cleanup",
+    "list": "list_campaigns",
+    "show": "show",
+    "compare": "compare",
+    "report": "report",
+    "export": "export",
+    "workloads": "workloads",
+    "server": "server",
+}
+
+
+class Commands(click.Group):
+    """Loads a sub-command's module when it is needed, so that ``dbdyno server list`` imports no statistics."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"dbdyno.cli.{COMMANDS[name]}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            raise click.UsageError(f"unknown command {name!r}{nearest(name, COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Begin with 'dbdyno quickstart': it needs no server. 'dbdyno COMMAND --help' has examples.",
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(version("dbdyno"), prog_name="dbdyno", message="%(prog)s %(version)s")
+def command(debug: bool) -> None:
+    """A dynamometer for OLTP databases: load data, drive transactions, measure, compare, report."""
+
+
+def run_words(words: Sequence[str]) -> int:
+    """Run the command with these words and return the exit status; never raises, never shows a password."""
+    passwords = passwords_in(words) | passwords_around()
+    debug = "--debug" in words
+
+    def complain(sentence: str) -> None:
+        say(scrub(f"dbdyno: {sentence}", passwords))
+
+    try:
+        status = command.main(args=_global_options_first(words), prog_name="dbdyno", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except click.UsageError as error:
+        complain(usage_sentence(error))
+        return 2
+    except DbdynoError as error:
+        _trace(debug, passwords)
+        complain(_one_paragraph(str(error)))
+        return error.exit_status
+    except (KeyboardInterrupt, click.Abort):
+        _trace(debug, passwords)
+        complain("interrupted")
+        return 130
+    except BrokenPipeError:
+        _forget_stdout()
+        return 0  # the reader (head, a closed pager) has had enough
+    except Exception as error:
+        _trace(debug, passwords)
+        how = "with the traceback above" if debug else "with what the same command prints under --debug"
+        complain(f"a mistake in dbdyno, please report it {how}: {type(error).__name__}: {error}")
+        return 1
+
+
+def _global_options_first(words: Sequence[str]) -> list[str]:
+    """``--debug`` may stand anywhere: it is what people append when something failed."""
+    if "--debug" not in words or "--" in words:
+        return list(words)
+    return ["--debug", *(word for word in words if word != "--debug")]
+
+
+def _one_paragraph(text: str) -> str:
+    """First line as it is; further lines (a plan's errors, the tail of a log) indented below it."""
+    lines = text.strip().splitlines() or ["no reason given"]
+    return "\n".join([lines[0], *(f"  {line.strip()}" for line in lines[1:])])
+
+
+def _trace(debug: bool, passwords: set[str]) -> None:
+    if debug:
+        say(scrub(traceback.format_exc().rstrip(), passwords))
+
+
+def _forget_stdout() -> None:
+    """Nobody reads stdout any more: what is still buffered must not raise again when Python ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+

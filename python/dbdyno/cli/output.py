@@ -1,0 +1,67 @@
+"""Writing: data to stdout, talk to stderr, tables whose columns align whatever script the names are in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+
+
+def say(text: str) -> None:
+    """A line of talk on stderr. That nobody reads it is no reason to end a run."""
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except (BrokenPipeError, ValueError):
+        return
+    except UnicodeEncodeError:
+        encoding = sys.stderr.encoding or "ascii"
+        sys.stderr.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+def tell(text: str = "") -> None:
+    """A line of data on stdout."""
+    try:
+        print(text)
+    except UnicodeEncodeError:
+        encoding = sys.stdout.encoding or "ascii"
+        print(text.encode(encoding, "replace").decode(encoding))
+
+
+def tell_json(value: Any) -> None:
+    """JSON on stdout: indented, one object, non-ASCII as it is where the terminal can show it."""
+    try:
+        print(json.dumps(value, indent=2, ensure_ascii=False))
+    except UnicodeEncodeError:
+        print(json.dumps(value, indent=2))
+
+
+def pad(text: str, width: int, right: bool = False) -> str:
+    """``text`` in ``width`` terminal cells; Chinese characters take two."""
+    gap = " " * max(0, width - cell_len(text))
+    return gap + text if right else text + gap
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int] = (0,)) -> list[str]:
+    """Lines of a table: columns named in ``left`` begin left, the others (figures) end right; two blanks between."""
+    body = [[*row] for row in rows]
+    lefts = set(left)
+    widths = [max(cell_len(row[i]) for row in [list(head), *body]) for i in range(len(head))]
+    return [
+        "  ".join(pad(text, widths[i], i not in lefts) for i, text in enumerate(row)).rstrip()
+        for row in [list(head), *body]
+    ]
+
+
+def tell_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: Iterable[int] = (0,)) -> None:
+    """A table on stdout."""
+    for line in table(head, rows, left):
+        tell(line)
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """``1 trial``, ``2 trials``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,18 @@
+"""The command under test."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from command_line import CommandLine, command_line
+
+
+@pytest.fixture
+def dbdyno(tmp_path: Path) -> CommandLine:
+    """The ``dbdyno`` command in an empty folder, with an empty home."""
+    return command_line(tmp_path)
