@@ -3,7 +3,8 @@
 from dbdyno.workload import Workload, option, transaction, Table, Column, INT
 """
 
-from dbdyno.workload.db import Db
+from dbdyno._engine import Distribution, Stream
+from dbdyno.workload.db import Db, Row
 from dbdyno.workload.language import (
     Check,
     Rollback,
@@ -35,7 +36,8 @@ from dbdyno.workload.table import (
 )
 
 __all__ = [
-    "BIGINT", "FLOAT", "INT", "SMALLINT", "TEXT", "TIMESTAMP", "Check", "Column", "Db", "ForeignKey", "Index",
-    "Option", "Rollback", "Table", "Transaction", "Workload", "char", "check", "checks", "decimal", "marks",
-    "option", "state", "states", "transaction", "transactions", "varchar",
+    "BIGINT", "FLOAT", "INT", "SMALLINT", "TEXT", "TIMESTAMP", "Check", "Column", "Db", "Distribution",
+    "ForeignKey", "Index", "Option", "Rollback", "Row", "Stream", "Table", "Transaction", "Workload", "char",
+    "check", "checks", "decimal", "marks", "option", "state", "states", "transaction", "transactions",
+    "varchar",
 ]  # fmt: skip

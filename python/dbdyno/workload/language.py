@@ -81,6 +81,7 @@ class Workload:
 
     def __init__(self, options: Mapping[str, Any] | None = None, *, name: str = "") -> None:
         self.label = name or self.name or type(self).__name__
+        self.reference = self.label  # the word that names it on a command line: a shipped name or ./file.py
         self.options: dict[str, Any] = resolve(type(self), options or {}, self.label)
         for key, value in self.options.items():
             setattr(self, key, value)
@@ -91,6 +92,11 @@ class Workload:
 
     def schema(self) -> Iterable[Table]:
         """The tables, in an order in which they can be created and filled."""
+        return ()
+
+    def tables_of_runs(self, existing: Mapping[str, Iterable[str]]) -> Iterable[Table]:
+        """Tables that runs made beyond ``schema()``, among the ``existing`` ones (name to columns): clean-up
+        drops them too."""
         return ()
 
     def distribution(self) -> Distribution | None:

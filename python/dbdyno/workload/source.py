@@ -49,7 +49,9 @@ def workload_class(name: str) -> type[Workload]:
 def load_workload(name: str, options: Mapping[str, Any]) -> Workload:
     """An instance with its options set and checked."""
     label = name if name in shipped() else Path(name.partition(".py")[0]).name
-    return workload_class(name)(options, name=label)
+    workload = workload_class(name)(options, name=label)
+    workload.reference = name
+    return workload
 
 
 def _from_file(name: str) -> type[Workload]:
@@ -106,8 +108,9 @@ def source_text(workload: Workload) -> str:
 
 
 def program_hash(workload: Workload) -> str:
-    """sha256 over the source and the options: two trials with the same hash ran the same program."""
+    """sha256 over source, class and options: two trials with the same hash ran the same program."""
     digest = hashlib.sha256(source_text(workload).encode())
+    digest.update(type(workload).__qualname__.encode())
     digest.update(repr(sorted(workload.options.items())).encode())
     return digest.hexdigest()
 

@@ -95,6 +95,12 @@ class Table:
     partition: str = ""  # column to partition by, where the capability exists
     suffix: str = ""  # appended to CREATE TABLE verbatim (sysbench --create_table_options)
     engine: str = ""  # storage engine, where there is a choice
+    needed: int | None = None  # fewest rows that a run needs; None = one for each unit
+
+    @property
+    def needed_rows(self) -> int:
+        """A table with fewer rows than that is not what this workload can run on."""
+        return self.units if self.needed is None else self.needed
 
     @property
     def filled(self) -> tuple[str, ...]:

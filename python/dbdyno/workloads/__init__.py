@@ -1,0 +1,1 @@
+"""The workloads that ship. Each is found by its entry point; nothing imports this package."""
