@@ -37,6 +37,9 @@ def _listed(value: Any) -> Any:
 
 
 def _codes(value: Any) -> Any:
+    """Error codes as texts; ``"08006,1062"`` is two of them."""
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",") if word.strip()]
     listed = _listed(value)
     return [str(code) if isinstance(code, int) else code for code in listed] if isinstance(listed, list) else listed
 
