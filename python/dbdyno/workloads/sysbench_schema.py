@@ -128,16 +128,13 @@ class Sysbench(Workload):
     def of_each_table(self, query: str) -> str:
         """``query`` (with ``{table}`` and ``{name}``) for every table, as one UNION ALL."""
         return " UNION ALL ".join(
-            query.format(table=f"sbtest{number}", name=f"'sbtest{number}'")
-            for number in range(1, self.tables + 1)
+            query.format(table=f"sbtest{number}", name=f"'sbtest{number}'") for number in range(1, self.tables + 1)
         )
 
     @check("shape")
     def rows_keep_their_shape(self, db: Db) -> str:
         """Every row has 119 characters in c and 59 in pad, whatever was updated or inserted."""
-        return self.of_each_table(
-            "SELECT {name} AS name, id FROM {table} WHERE LENGTH(c) <> 119 OR LENGTH(pad) <> 59"
-        )
+        return self.of_each_table("SELECT {name} AS name, id FROM {table} WHERE LENGTH(c) <> 119 OR LENGTH(pad) <> 59")
 
     @check("unique ids")
     def ids_are_unique(self, db: Db) -> str:
@@ -154,6 +151,5 @@ class FixedRows(Sysbench):
     def rows_are_complete(self, db: Db) -> str:
         """Every table has at least table_size rows."""
         return self.of_each_table(
-            "SELECT * FROM (SELECT {name} AS name, COUNT(*) AS n FROM {table}) counted"
-            f" WHERE n < {self.table_size}"
+            f"SELECT * FROM (SELECT {{name}} AS name, COUNT(*) AS n FROM {{table}}) counted WHERE n < {self.table_size}"
         )
