@@ -153,19 +153,28 @@ def _table_state(
 
 def _difference(workload: Workload, table: Table, entry: LedgerEntry, seed: int | None) -> str:
     """Why ``entry`` is not the data that ``workload`` would load, or ""."""
-    same = ledger.fingerprint(table, entry.seed) == entry.fingerprint
-    if same and seed in (None, entry.seed):
-        return ""
-    asked = ledger.data_options(workload)
-    parts = [
-        f"{name} = {_word(entry.options[name])} (asked: {_word(asked[name])})"
-        for name in asked
-        if name in entry.options and entry.options[name] != asked[name] and not same
-    ]
+    parts = []
+    if ledger.fingerprint(table, entry.seed) != entry.fingerprint:
+        asked = ledger.data_options(workload)
+        parts = [
+            f"{name} = {_word(entry.options[name])} (asked: {_word(asked[name])})"
+            for name in asked
+            if name in entry.options and entry.options[name] != asked[name] and _matters(workload, table, entry, name)
+        ]
+        if not parts:
+            parts = ["another definition of the table"]
     if seed not in (None, entry.seed):
         parts.append(f"seed = {entry.seed} (asked: {seed})")
-    why = ", ".join(parts) or "another definition of the table"
-    return f"table {table.name} holds other data, prepared for {entry.workload} with {why}"
+    if not parts:
+        return ""
+    return f"table {table.name} holds other data, prepared for {entry.workload} with {', '.join(parts)}"
+
+
+def _matters(workload: Workload, table: Table, entry: LedgerEntry, name: str) -> bool:
+    """Whether this table would be another one with the option as in ``entry``."""
+    variant = type(workload)({**workload.options, name: entry.options[name]})
+    same_name = [other for other in variant.schema() if other.name == table.name]
+    return not same_name or ledger.fingerprint(same_name[0], 1) != ledger.fingerprint(table, 1)
 
 
 def _remedy(kind: str, target: Target, workload: Workload) -> str:

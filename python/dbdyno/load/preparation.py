@@ -122,14 +122,14 @@ def _create(
     seed: int,
 ) -> None:
     dialect = target.family.dialect
+    statements = [text for table in missing for text in dialect.create_table(table)]  # may refuse a table
     partial = [found.table.name for found in state.tables if found.kind == PARTIAL]
     for name in reversed(partial):
         connection.execute(dialect.drop_table(name))
     exists = ledger.NAME in target.family.existing_tables(connection)
     ledger.begin(target, connection, workload, missing, seed, exists)
-    for table in missing:
-        for statement in dialect.create_table(table):
-            connection.execute(statement)
+    for statement in statements:
+        connection.execute(statement)
 
 
 def _finish(

@@ -155,7 +155,7 @@ def checks(workload: Workload) -> list[Check]:
         for name, member in vars(base).items():
             label = getattr(member, "__dbdyno_check__", None)
             if label is not None:
-                found[name] = Check(label, name, (member.__doc__ or "").strip())
+                found[name] = Check(label, name, " ".join((member.__doc__ or "").split()))
     return list(found.values())
 
 
