@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dbdyno.model.errors import UsageError, nearest
 from dbdyno.targets.family import Family
-from dbdyno.targets.mysql import FAMILY as MYSQL
-from dbdyno.targets.oceanbase import FAMILY as OCEANBASE
 from dbdyno.targets.postgresql import FAMILY as POSTGRESQL
 from dbdyno.targets.sqlite import FAMILY as SQLITE
-from dbdyno.targets.tidb import FAMILY as TIDB
 
-FAMILIES: dict[str, Family] = {
-    family.name: family for family in (SQLITE, POSTGRESQL, MYSQL, OCEANBASE, TIDB)
-}
+_ALL: tuple[Family, ...] = (SQLITE, POSTGRESQL)
+FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 
 
 def family_of_scheme(scheme: str) -> Family:

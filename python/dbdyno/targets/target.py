@@ -23,9 +23,7 @@ class Target:
     family: Family = field(repr=False)
     address: Address
 
-    def connect(
-        self, endpoint: int = 0, *, isolation: str | None = None, timeout_s: float = 10.0
-    ) -> Connection:
+    def connect(self, endpoint: int = 0, *, isolation: str | None = None, timeout_s: float = 10.0) -> Connection:
         """A connection of the load; ``endpoint`` is taken modulo the number of endpoints (round robin)."""
         number = endpoint % max(1, len(self.address.endpoints))
         return self.family.connect(self.address, number, isolation=isolation, timeout_s=timeout_s)

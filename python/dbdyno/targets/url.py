@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, quote, unquote
 
-from dbdyno.model.errors import UsageError
+from dbdyno.model.errors import UsageError, nearest
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+]*)://(.*)", re.DOTALL)
 
@@ -67,10 +67,18 @@ class Address:
     params: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        user = f"{quote(self.user, safe='')}@" if self.user else ""
-        where = ",".join(str(endpoint) for endpoint in self.endpoints if not endpoint.socket)
+        # "root@tenant#cluster" stays readable: the host begins after the last @, so only what would end the user
+        # or the escape itself is escaped.
+        user = f"{quote(self.user, safe='@#!$*+=;~ ')}@" if self.user else ""
+        where = ",".join(self._where(endpoint) for endpoint in self.endpoints)
         params = "&".join(f"{key}={quote(value, safe='/')}" for key, value in self.params.items())
-        return f"{self.scheme}://{user}{where}/{self.database}{'?' + params if params else ''}"
+        database = quote(self.database, safe="/ ")
+        return f"{self.scheme}://{user}{where}/{database}{'?' + params if params else ''}"
+
+    def _where(self, endpoint: Endpoint) -> str:
+        if endpoint.socket and not self.params.get("socket"):  # written as a host, the way libpq does
+            return f"{quote(endpoint.socket, safe='')}:{endpoint.port}"
+        return str(replace(endpoint, socket=""))
 
     def with_password(self, password: str) -> Address:
         """The same address with that password."""
@@ -87,8 +95,14 @@ def split_scheme(url: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
-def parse_address(url: str, default_port: int) -> Address:
-    """Parse a URL of a server family; ``params`` ``socket=`` names a unix socket, ``password`` is not allowed there.
+#: Parameters that every server family takes.
+SERVER_PARAMS = ("socket", "tls", "tls_ca", "tls_cert", "tls_key")
+TLS_MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
+
+
+def parse_address(url: str, default_port: int, allowed: tuple[str, ...] = SERVER_PARAMS) -> Address:
+    """Parse a URL of a server family. Parameters: ``socket=PATH`` (a unix socket), ``tls=MODE`` (of
+    :data:`TLS_MODES`, default prefer), ``tls_ca=FILE``, ``tls_cert=FILE``, ``tls_key=FILE``.
 
     Raises:
         UsageError: not of the form above. The message never repeats the text, which may hold a password.
@@ -103,7 +117,10 @@ def parse_address(url: str, default_port: int) -> Address:
     hosts, _, database = location.partition("/")
     params = dict(parse_qsl(query, keep_blank_values=True))
     if any(key in params for key in ("password", "passwd")):
-        raise UsageError("a password does not belong in the URL's parameters; write user:password@host, or use a variable")
+        raise UsageError(
+            "a password does not belong in the URL's parameters; write user:password@host, or use a variable"
+        )
+    check_params(params, allowed)
     socket = params.get("socket", "")
     endpoints = tuple(_endpoint(text, default_port, socket) for text in (hosts or "127.0.0.1").split(","))
     if at and not user_text:
@@ -118,6 +135,19 @@ def parse_address(url: str, default_port: int) -> Address:
     )
 
 
+def check_params(params: Mapping[str, str], allowed: tuple[str, ...]) -> None:
+    """Refuse parameters that would do nothing.
+
+    Raises:
+        UsageError: an unknown name, or a mode of TLS that there is not.
+    """
+    for key, value in params.items():
+        if key not in allowed:
+            raise UsageError(f"the URL's parameter {key!r} is unknown{nearest(key, allowed)}")
+        if key == "tls" and value not in TLS_MODES:
+            raise UsageError(f"tls={value} is unknown{nearest(value, TLS_MODES)}")
+
+
 def _split_query(rest: str) -> tuple[str, str, str]:
     """Split at the ``?`` that begins the parameters: the first one after the database's slash.
 
@@ -129,17 +159,20 @@ def _split_query(rest: str) -> tuple[str, str, str]:
 
 
 def _endpoint(text: str, default_port: int, socket: str) -> Endpoint:
+    # The messages do not repeat the text: where an @ was forgotten, it is a password.
     if text.startswith("["):
         host, bracket, tail = text[1:].partition("]")
         port_text = tail[1:] if tail.startswith(":") else ""
         if not bracket or (tail and not tail.startswith(":")):
-            raise UsageError(f"{text!r} is not a host; an IPv6 address is written [::1] or [::1]:port")
+            raise UsageError("a host in the target's URL has brackets; an IPv6 address is written [::1] or [::1]:port")
     else:
         host, _, port_text = text.partition(":")
+    host = unquote(host)
     if not host:
         raise UsageError("a host is missing in the target's URL; write host or host:port, separated by commas")
-    if not port_text:
-        return Endpoint(host, default_port, socket)
-    if not port_text.isascii() or not port_text.isdigit() or not 0 < int(port_text) < 65536:
-        raise UsageError(f"port {port_text!r} is not a number from 1 to 65535")
-    return Endpoint(host, int(port_text), socket)
+    if port_text and not (port_text.isascii() and port_text.isdigit() and 0 < int(port_text) < 65536):
+        raise UsageError("the port in the target's URL is not a number from 1 to 65535; write user:password@host:port")
+    port = int(port_text) if port_text else default_port
+    if host.startswith("/"):  # a folder of sockets, percent-encoded, as libpq takes it
+        return Endpoint("localhost", port, host)
+    return Endpoint(host, port, socket)

@@ -1,0 +1,178 @@
+"""Connections to SQLite files through Python's sqlite3."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from dbdyno.model.errors import RunError, UsageError, nearest
+from dbdyno.targets.rendering import utc_text
+from dbdyno.targets.sqlite.capabilities import ISOLATION
+from dbdyno.targets.sqlite.errors import SENTENCES, primary
+from dbdyno.targets.url import Address, check_params, split_scheme
+
+SYNCHRONOUS = ("off", "normal", "full", "extra")
+JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
+PARAMS = ("synchronous", "journal_mode", "busy_timeout")
+#: Milliseconds that a statement waits for another connection's lock before SQLITE_BUSY.
+BUSY_TIMEOUT_MS = 5_000
+#: Prepared statements kept by a connection; the language allows 4,096 texts in a program.
+CACHED_STATEMENTS = 4_096
+
+# SQLite has neither decimals nor moments: both are bound as text, which a DECIMAL column's numeric affinity turns
+# into a number where that loses nothing. Registered for the process; SQLAlchemy binds texts of its own making.
+sqlite3.register_adapter(Decimal, str)
+sqlite3.register_adapter(datetime, utc_text)
+
+
+def parse(url: str) -> Address:
+    """``sqlite:///relative.db`` or ``sqlite:////absolute.db``, as SQLAlchemy writes them.
+
+    Parameters: ``synchronous`` = off, normal, full (default) or extra; ``journal_mode`` (default wal);
+    ``busy_timeout`` in milliseconds.
+
+    Raises:
+        UsageError: a host, no file, an in-memory database, an unknown parameter or value.
+    """
+    scheme, rest = split_scheme(url) or ("sqlite", "")
+    location, _, query = rest.partition("?")
+    params = dict(parse_qsl(query, keep_blank_values=True))
+    path = unquote(location)
+    if not path.startswith("/"):
+        raise UsageError(
+            "SQLite has no host: write sqlite:///file.db (three slashes) for a file in this folder,"
+            " sqlite:////folder/file.db (four) for an absolute path"
+        )
+    path = path[1:]
+    if not path:
+        raise UsageError("the SQLite URL names no file; write sqlite:///file.db")
+    if ":memory:" in path:
+        raise UsageError("an in-memory SQLite database is seen by one connection only; write sqlite:///file.db")
+    check_params(params, PARAMS)
+    _choice(params, "synchronous", SYNCHRONOUS)
+    _choice(params, "journal_mode", JOURNAL_MODES)
+    if not params.get("busy_timeout", "0").isdecimal():
+        raise UsageError("busy_timeout is a whole number of milliseconds, for example busy_timeout=5000")
+    return Address(scheme, "", None, (), path, params)
+
+
+def _choice(params: dict[str, str], name: str, allowed: tuple[str, ...]) -> None:
+    value = params.get(name)
+    if value is not None and value not in allowed:
+        raise UsageError(f"{name}={value} is unknown{nearest(value, allowed)}")
+
+
+class SqliteConnection:
+    """One connection; ``?`` is the driver's own mark. Values come as SQLite keeps them: decimals as int or float,
+    moments as text."""
+
+    __slots__ = ("_cursor", "_execute", "raw")
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self.raw = raw
+        self._cursor = raw.cursor()
+        self._execute = self._cursor.execute
+
+    def fetch(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._execute(sql, params).fetchall()
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
+        count = self._execute(sql, params).rowcount
+        if count >= 0:
+            return count
+        self._cursor.fetchall()  # PRAGMA and the like give rows; an unread row would hold a read lock
+        return 0
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
+        return max(0, self._cursor.executemany(sql, rows).rowcount)
+
+    def begin(self, write: bool) -> None:
+        """``BEGIN IMMEDIATE`` takes the write lock at once: a read lock cannot always be raised to one later
+        (SQLITE_BUSY_SNAPSHOT), however long one waits."""
+        self._execute("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    def commit(self) -> None:
+        self._execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Nothing to do where SQLite rolled back by itself (disk full, I/O error)."""
+        if self.raw.in_transaction:
+            self._execute("ROLLBACK")
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.raw.in_transaction
+
+    def pipeline(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def cancel(self) -> None:
+        self.raw.interrupt()
+
+    def close(self) -> None:
+        self.raw.close()
+
+    def trace(self, seen: Callable[[str], object] | None) -> None:
+        """Call ``seen`` with the text of each statement as SQLite runs it: the witness where no server counts."""
+        self.raw.set_trace_callback(seen)
+
+
+def connect(
+    address: Address,
+    endpoint: int = 0,
+    *,
+    isolation: str | None = None,
+    timeout_s: float = 10.0,
+    control: bool = False,
+) -> SqliteConnection:
+    """Open the file, made if missing. ``timeout_s`` bounds the wait for the lock while WAL is switched on.
+
+    Raises:
+        UsageError: another isolation level than serializable.
+        RunError: no such folder, no database, no permission.
+    """
+    if isolation is not None and isolation not in ISOLATION:
+        raise UsageError(f"SQLite runs every transaction serializable; isolation {isolation!r} cannot be asked of it")
+    path = Path(address.database)
+    if path.is_dir():
+        raise RunError(f"{path} is a folder; the SQLite URL needs a file in it")
+    if not path.absolute().parent.is_dir():
+        raise RunError(f"the folder {path.absolute().parent} does not exist; make it first, SQLite makes only the file")
+    try:
+        raw = sqlite3.connect(
+            path,
+            timeout=timeout_s,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=CACHED_STATEMENTS,
+        )
+        try:
+            _set_up(raw, address)
+        except BaseException:
+            raw.close()
+            raise
+    except sqlite3.Error as error:
+        name = primary(getattr(error, "sqlite_errorname", ""))
+        problem = f"{path} cannot be opened: {SENTENCES.get(name, error)}"
+    else:
+        return SqliteConnection(raw)
+    raise RunError(problem)
+
+
+def _set_up(raw: sqlite3.Connection, address: Address) -> None:
+    wanted = address.params.get("journal_mode", "wal")
+    # Asking first: setting it, even to what it is, needs a lock that connections opened together fight for.
+    found = raw.execute("PRAGMA journal_mode").fetchone()[0]
+    if found != wanted:
+        found = raw.execute(f"PRAGMA journal_mode={wanted}").fetchone()[0]
+    if found != wanted:
+        raise sqlite3.OperationalError(f"journal_mode stayed {found} instead of {wanted}; is its folder on a network?")
+    raw.execute(f"PRAGMA synchronous={address.params.get('synchronous', 'full')}")
+    raw.execute("PRAGMA foreign_keys=ON")
+    raw.execute(f"PRAGMA busy_timeout={int(address.params.get('busy_timeout', BUSY_TIMEOUT_MS))}")
