@@ -7,6 +7,7 @@ The value on the instance is a plain Python value of the annotated type (bool, i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
@@ -77,7 +78,10 @@ def _convert(name: str, kind: type, value: Any) -> Any:
             if isinstance(value, float) and not value.is_integer():
                 raise wrong
             return int(str(value).replace("_", "")) if isinstance(value, str) else int(value)
-        return kind(value)
+        number = kind(value)
+        if not math.isfinite(number):
+            raise wrong
+        return number
     except ValueError:
         raise wrong from None
 
@@ -109,10 +113,14 @@ def resolve(cls: type, given: Mapping[str, Any], workload: str) -> dict[str, Any
     """
     options = declared(cls)
     values = {name: entry.default for name, (entry, _) in options.items()}
+    seen: set[str] = set()
     for raw, value in given.items():
         name = raw.replace("-", "_")
         if name not in options:
             raise UsageError(f"workload {workload} has no option {raw!r}{nearest(name, options)}")
+        if name in seen:
+            raise UsageError(f"option {name} of workload {workload} is given twice")
+        seen.add(name)
         entry, kind = options[name]
         values[name] = entry.parse(name, kind, value)
     return values

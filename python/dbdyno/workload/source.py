@@ -7,28 +7,35 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import inspect
+import linecache
 import sys
 import textwrap
 from collections.abc import Mapping
-from functools import lru_cache
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from dbdyno.model.errors import UsageError, nearest
 from dbdyno.workload.language import Workload
 
 GROUP = "dbdyno.workloads"
+#: Attribute of a workload file's module that holds the text it was made from.
+_TEXT = "__dbdyno_text__"
 
 
 def shipped() -> list[str]:
     """Names of all installed workloads (entry points of the group ``dbdyno.workloads``)."""
-    return sorted(entry.name for entry in entry_points(group=GROUP))
+    return sorted(_installed())
 
 
-@lru_cache(maxsize=256)
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
 def workload_class(name: str) -> type[Workload]:
     """The class behind a shipped name or ``./file.py`` (``./file.py:Class`` when it holds several).
 
@@ -37,10 +44,10 @@ def workload_class(name: str) -> type[Workload]:
     """
     if "/" in name or name.endswith(".py") or ".py:" in name:
         return _from_file(name)
-    found = [entry for entry in entry_points(group=GROUP) if entry.name == name]
-    if not found:
-        raise UsageError(f"unknown workload {name!r}{nearest(name, shipped())}, or give a file as ./file.py")
-    loaded = found[0].load()
+    installed = _installed()
+    if name not in installed:
+        raise UsageError(f"unknown workload {name!r}{nearest(name, installed)}, or give a file as ./file.py")
+    loaded = installed[name].load()
     assert isinstance(loaded, type)
     assert issubclass(loaded, Workload)
     return loaded
@@ -59,23 +66,11 @@ def _from_file(name: str) -> type[Workload]:
     path = Path(path_text if path_text.endswith(".py") else path_text + ".py")
     if not path.is_file():
         raise UsageError(f"workload file {path} does not exist")
-    module_name = f"dbdyno_workload_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    try:
-        spec.loader.exec_module(module)
-    except SyntaxError as error:
-        raise UsageError(f"{path}:{error.lineno}: {error.msg}") from error
-    except Exception as error:
-        line = _line_in(error, path)
-        raise UsageError(f"{path}{line}: {type(error).__name__}: {error}") from error
+    module = _module(path)
     classes = {
         key: member
         for key, member in vars(module).items()
-        if isinstance(member, type) and issubclass(member, Workload) and member.__module__ == module_name
+        if isinstance(member, type) and issubclass(member, Workload) and member.__module__ == module.__name__
     }
     if wanted:
         if wanted not in classes:
@@ -85,6 +80,38 @@ def _from_file(name: str) -> type[Workload]:
         names = ", ".join(classes) or "none"
         raise UsageError(f"{path} must define one Workload class, found {names}; name one as {path}:CLASS")
     return next(iter(classes.values()))
+
+
+def _module(path: Path) -> ModuleType:
+    """The file's text, executed once; a changed file is another module, so that text, hash and code agree."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"workload file {path} cannot be read: {_one_line(error)}") from error
+    digest = hashlib.sha256(str(path.resolve()).encode() + text.encode())
+    name = f"dbdyno_workload_{digest.hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    # Entries without a time are never checked against the file: inspect sees the text that runs.
+    linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
+    sys.modules[name] = module
+    setattr(module, _TEXT, text)
+    try:
+        exec(compile(text, str(path), "exec"), vars(module))
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, SyntaxError) and error.filename == str(path):
+            raise UsageError(f"{path}:{error.lineno}: {error.msg}") from error
+        if not isinstance(error, Exception):
+            raise
+        raise UsageError(f"{path}{_line_in(error, path)}: {type(error).__name__}: {_one_line(error)}") from error
+    return module
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
 
 
 def _line_in(error: BaseException, path: Path) -> str:
@@ -99,7 +126,7 @@ def _line_in(error: BaseException, path: Path) -> str:
 def source_text(workload: Workload) -> str:
     """Source of the workload's class and of those bases that are not the language's own."""
     parts = [
-        inspect.getsource(sys.modules[module])
+        getattr(sys.modules[module], _TEXT, None) or inspect.getsource(sys.modules[module])
         for module in dict.fromkeys(
             base.__module__ for base in type(workload).__mro__ if issubclass(base, Workload) and base is not Workload
         )

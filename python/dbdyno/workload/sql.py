@@ -14,6 +14,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _WORD = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*([A-Za-z]+)", re.DOTALL)
+_MAIN_VERB = re.compile(r"[()]|\b(?:SELECT|INSERT|UPDATE|DELETE|REPLACE|MERGE|VALUES|TABLE)\b", re.IGNORECASE)
 _WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE"})
 
 READ, WRITE, OTHER = "read", "write", "other"
@@ -26,12 +27,28 @@ def parameter_positions(sql: str) -> list[int]:
 
 @lru_cache(maxsize=4096)
 def statement_kind(sql: str) -> str:
-    """``read``, ``write`` or ``other``, as sysbench counts them: SELECT; INSERT, UPDATE, DELETE; the rest."""
+    """``read``, ``write`` or ``other``, as sysbench counts them: SELECT; INSERT, UPDATE, DELETE; the rest.
+
+    WITH counts as the statement that follows its queries.
+    """
     match = _WORD.match(sql)
     word = match[1].upper() if match else ""
-    if word in ("SELECT", "WITH"):
+    if word == "WITH":
+        word = _after_with(sql)
+    if word == "SELECT":
         return READ
     return WRITE if word in _WRITES else OTHER
+
+
+def _after_with(sql: str) -> str:
+    """The first verb outside all parentheses; SELECT when there is none."""
+    depth = 0
+    for match in _MAIN_VERB.finditer(_TOKEN.sub(" ", sql)):
+        if match[0] in "()":
+            depth += 1 if match[0] == "(" else -1
+        elif depth == 0:
+            return match[0].upper()
+    return "SELECT"
 
 
 @lru_cache(maxsize=4096)
