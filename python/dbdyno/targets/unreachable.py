@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import socket
 
 from dbdyno.targets.url import Address, Endpoint
@@ -59,6 +60,8 @@ def login_sentence(address: Address, endpoint: Endpoint) -> str:
 def scrub(text: str, address: Address) -> str:
     """One line, without the password, whatever a driver or server put into its message."""
     secret = address.password.reveal() if address.password is not None else ""
-    if secret:
+    if len(secret) >= 4:
         text = text.replace(secret, "***")
+    elif secret:  # a password "p" is no reason to blank every p
+        text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
     return " ".join(text.split())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psycopg
 
-from dbdyno.targets.family import Capabilities, Connection, DbError, Facts, Version
+from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version
 from dbdyno.targets.postgresql import connect as _connect
 from dbdyno.targets.postgresql import errors as _errors
 from dbdyno.targets.postgresql import facts as _facts
@@ -22,7 +22,7 @@ class PostgresqlFamily:
     name = "postgresql"
     schemes: tuple[str, ...] = ("postgresql", "postgres")
     default_port = 5432
-    dialect = PostgresqlDialect()
+    dialect: Dialect = PostgresqlDialect()
     driver = f"psycopg {psycopg.__version__}"
 
     def parse(self, url: str) -> Address:

@@ -29,6 +29,7 @@ from dbdyno.workload.sql import OTHER, parameter_positions, statement_kind
 
 APPLICATION = "dbdyno"
 CONTROL_APPLICATION = "dbdyno control"
+SOCKET_PREFIX = ".s.PGSQL."
 #: Prepared statements a connection keeps; texts beyond are sent unprepared. The language allows as many.
 MAX_PREPARED = 4_096
 #: Rows sent between two synchronisations of ``execute_many``.
@@ -286,12 +287,13 @@ def connect(
     if isolation is not None and isolation not in ISOLATION:
         raise UsageError(f"PostgreSQL has no isolation level {isolation!r}; it has {', '.join(ISOLATION)}")
     where = address.endpoints[endpoint]
+    host, port = libpq_place(where)
     options = "-c TimeZone=UTC -c DateStyle=ISO"
     if isolation is not None:
         options += " -c default_transaction_isolation=" + isolation.replace(" ", "\\ ")
     settings: dict[str, Any] = {
-        "host": socket_folder(where) or where.host,
-        "port": where.port,
+        "host": host,
+        "port": port,
         "user": address.user or None,
         "password": address.password.reveal() if address.password is not None else None,
         "dbname": address.database or None,
@@ -315,10 +317,12 @@ def connect(
     raise RunError(problem)
 
 
-def socket_folder(endpoint: Endpoint) -> str:
-    """The folder that libpq wants, from a folder or the socket's own path."""
-    path = endpoint.socket
-    return os.path.dirname(path) if os.path.basename(path).startswith(".s.PGSQL.") else path
+def libpq_place(endpoint: Endpoint) -> tuple[str, int]:
+    """Host (or the socket's folder) and port as libpq wants them; a socket's own path names its port."""
+    folder, _, name = endpoint.socket.rpartition("/")
+    if name.startswith(SOCKET_PREFIX) and name[len(SOCKET_PREFIX) :].isdecimal():
+        return folder, int(name[len(SOCKET_PREFIX) :])
+    return endpoint.socket or endpoint.host, endpoint.port
 
 
 def refused(address: Address, where: Endpoint, text: str, timeout_s: float) -> str:
@@ -343,12 +347,15 @@ def refused(address: Address, where: Endpoint, text: str, timeout_s: float) -> s
     if "starting up" in text or "shutting down" in text:
         return f"{where} is starting up or shutting down; try again in a moment"
     # What is left may be the network; a socket says that in no language.
-    probed = Endpoint(where.host, where.port, f"{socket_folder(where)}/.s.PGSQL.{where.port}" if where.socket else "")
+    folder, port = libpq_place(where)
+    probed = Endpoint(where.host, port, f"{folder}/{SOCKET_PREFIX}{port}" if where.socket else "")
     failure = unreachable.probe(probed, timeout_s)
     if failure is not None:
         return unreachable.transport_sentence(probed, failure, timeout_s)
     if "timeout expired" in text:
         return unreachable.silent_sentence(where, timeout_s)
+    if "invalid response" in text:
+        return f"{where} is no PostgreSQL server; correct host and port, or the scheme"
     if "closed the connection" in text or "reset by peer" in text:
         return unreachable.closed_sentence(where)
     return f"{where} refused the connection: {unreachable.scrub(text, address)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from dbdyno.targets.family import Capabilities, Connection, DbError, Facts, Version
+from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version
 from dbdyno.targets.sqlite import connect as _connect
 from dbdyno.targets.sqlite import errors as _errors
 from dbdyno.targets.sqlite import facts as _facts
@@ -20,7 +20,7 @@ class SqliteFamily:
     name = "sqlite"
     schemes: tuple[str, ...] = ("sqlite",)
     default_port = 0
-    dialect = SqliteDialect()
+    dialect: Dialect = SqliteDialect()
     driver = f"sqlite3 {sqlite3.sqlite_version}"
 
     def parse(self, url: str) -> Address:
