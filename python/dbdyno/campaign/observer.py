@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.load.progress import Progress
+from dbdyno.load import Progress
 from dbdyno.model.sample import Outcome, Sample
 from dbdyno.model.trial import Trial
 from dbdyno.record.entries import CampaignEntry, TrialEntry

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -89,6 +90,11 @@ class Store:
 
     def __str__(self) -> str:
         return self._place.shown
+
+    @property
+    def path(self) -> Path | None:
+        """The store's file; None for a database server."""
+        return self._place.path
 
     # Writing
 
