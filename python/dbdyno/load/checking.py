@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbdyno.load.failures import told
-from dbdyno.load.inspection import ABSENT, COMPLETE, OTHER, connected, inspect
+from dbdyno.load.inspection import ABSENT, COMPLETE, connected, inspect
 from dbdyno.model.errors import RunError
 from dbdyno.targets.family import Capabilities
 from dbdyno.targets.target import Target
@@ -48,7 +48,7 @@ def check(target: Target, workload: Workload) -> list[CheckResult]:
         RunError: tables are missing or not ours, or a statement failed.
     """
     state = inspect(target, workload)
-    unusable = [found for found in state.tables if found.kind == ABSENT or (found.kind == OTHER and not found.entry)]
+    unusable = [found for found in state.tables if found.kind == ABSENT or found.alien]
     if unusable:
         raise RunError(f"cannot check {workload.label} on {target.label}: {state.sentence}")
     results = []

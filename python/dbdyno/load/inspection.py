@@ -31,6 +31,7 @@ class TableState:
     found: str
     rows: int | None = None  # counted, where that was needed
     entry: LedgerEntry | None = None  # None: dbdyno did not make it
+    alien: bool = False  # it has other columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,13 @@ class DataState:
     @property
     def found(self) -> str:
         """What was found, as clauses of the tables that decide ``kind``."""
-        telling = [state.found for state in self.tables if state.kind == self.kind]
-        more = f" (and {len(telling) - 3} more tables)" if len(telling) > 3 else ""
-        return "; ".join(telling[:3]) + more
+        telling = [state for state in self.tables if state.kind == self.kind]
+        if self.kind == ABSENT and len(telling) > 1:
+            names = [state.table.name for state in telling]
+            listed = ", ".join(names) if len(names) <= 5 else f"{', '.join(names[:3])} … {names[-1]}"
+            return f"the tables {listed} do not exist"
+        clauses = "; ".join(state.found for state in telling[:3])
+        return clauses + (f"; and so on for {len(telling) - 3} more" if len(telling) > 3 else "")
 
     @property
     def sentence(self) -> str:
@@ -104,7 +109,8 @@ def inspect(target: Target, workload: Workload, *, seed: int | None = None) -> D
             for table in workload.schema()
         )
     kind = min((state.kind for state in states), key=_ORDER.index, default=COMPLETE)
-    return DataState(kind, states, _remedy(kind, target, workload))
+    alien = any(state.alien for state in states)
+    return DataState(kind, states, _remedy(kind, alien, target, workload))
 
 
 def require(target: Target, workload: Workload) -> DataState:
@@ -134,11 +140,9 @@ def _table_state(
         return TableState(table, PARTIAL, f"loading of {name} begun at {entry.begun_at} did not finish", entry=entry)
     wanted = [column.name.lower() for column in table.columns]
     if set(columns) != set(wanted):
-        found = (
-            f"table {name} is not one of {workload.label}: it has the columns {', '.join(columns)}"
-            f" instead of {', '.join(wanted)}"
-        )
-        return TableState(table, OTHER, found)
+        whose = f"was prepared for {entry.workload}" if entry else f"is not one of {workload.label}"
+        found = f"table {name} {whose}: it has the columns {', '.join(columns)} instead of {', '.join(wanted)}"
+        return TableState(table, OTHER, found, entry=entry, alien=True)
     if entry is not None and (difference := _difference(workload, table, entry, seed)):
         return TableState(table, OTHER, difference, entry=entry)
     rows = None
@@ -177,10 +181,12 @@ def _matters(workload: Workload, table: Table, entry: LedgerEntry, name: str) ->
     return not same_name or ledger.fingerprint(same_name[0], 1) != ledger.fingerprint(table, 1)
 
 
-def _remedy(kind: str, target: Target, workload: Workload) -> str:
+def _remedy(kind: str, alien: bool, target: Target, workload: Workload) -> str:
     prepare = command("prepare", target, workload)
     if kind in (ABSENT, PARTIAL):
         return f"run: {prepare}"
+    if alien:
+        return "use another database, or drop that table first"
     if kind == SHORT:
         return f"run {command('cleanup', target, workload)} and then {prepare}, or set a smaller size"
     if kind == OTHER:

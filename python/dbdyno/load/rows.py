@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,6 +141,8 @@ class _Crew:
             finally:
                 with self.lock:
                     self.connections.remove(connection)
+                with suppress(Exception):  # closing alone can leave locks while a traceback holds the statement
+                    connection.rollback()
                 connection.close()
         except BaseException as error:
             if self.failure is None and not self.stop.is_set():
