@@ -1,0 +1,1 @@
+"""One module a section of the report: each turns the material into blocks."""
