@@ -145,7 +145,7 @@ def test_taking_over_marks_what_a_dead_process_left_running(tmp_path: Path) -> N
         store.add_sample(second, sample(0.0))
     with Store.open(str(tmp_path / "s.db"), write=True) as store:
         store.take_over(campaign_id)
-        assert store.states(campaign_id) == dict(zip((t.id for t in trials(campaign_id)), ("done", "interrupted")))
+        assert store.states(campaign_id) == {trials(campaign_id)[0].id: "done", second: "interrupted"}
         assert len(store.samples(second)) == 1
 
 
@@ -172,7 +172,7 @@ def test_reading_a_store_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="the folder .*missing of the store .* does not exist"):
+    with pytest.raises(RunError, match=r"the folder .*missing of the store .* does not exist"):
         Store.open(str(tmp_path / "missing" / "s.db"), write=True)
 
 
@@ -203,7 +203,7 @@ def test_a_newer_store_is_not_touched(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "s.db") as raw:
         raw.execute("UPDATE dbdyno_version SET version = 99")
     raw.close()
-    with pytest.raises(RunError, match="written by a newer dbdyno .its version is 99"):
+    with pytest.raises(RunError, match=r"written by a newer dbdyno .its version is 99"):
         Store.open(str(tmp_path / "s.db"))
 
 

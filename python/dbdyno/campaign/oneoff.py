@@ -24,6 +24,7 @@ from dbdyno.model.plan import Plan, contradictions, workload_label
 from dbdyno.targets.registry import family_of_scheme
 from dbdyno.targets.target import default_label
 from dbdyno.targets.url import split_scheme
+from dbdyno.workload.source import load_workload
 
 DEFAULT_DURATION = "10s"
 
@@ -79,7 +80,11 @@ def oneoff_plan(
     problems += [*target_problems(data), *workload_problems(data)]
     if problems or plan is None:
         raise UsageError(mask_passwords("\n".join(_said(problem) for problem in dict.fromkeys(problems))))
-    return plan, mask_passwords(to_toml(data))
+    # What the command line gave as texts is on the record as what it is.
+    typed = load_workload(plan.workload[0].name, plan.workload[0].options).options
+    names = plan.workload[0].options
+    data["workload"][0]["options"] = {key: typed[key.replace("-", "_")] for key in names}
+    return Plan.model_validate(data), mask_passwords(to_toml(data))
 
 
 def _said(problem: Problem) -> str:

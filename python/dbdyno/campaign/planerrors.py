@@ -25,6 +25,7 @@ _EXAMPLES = {
     "connections": "write for example connections = [1, 4, 16]",
     "target": "add a [[target]] with a name and a url",
     "workload": "add a [[workload]] with a name",
+    "ignore_errors": 'write for example ignore_errors = ["1062"]',
 }
 _KINDS = {
     "int_type": "a whole number",
@@ -37,6 +38,9 @@ _KINDS = {
     "dict_type": "a table of KEY = VALUE",
     "model_type": "a table",
 }
+
+
+_DURATIONS = ("duration", "warmup", "interval", "pause")
 
 
 def toml_keys(model: type[BaseModel]) -> list[str]:
@@ -78,7 +82,7 @@ def _sentence(where: tuple[int | str, ...], entry: Any) -> str:
     if last in ("target", "workload") and kind in ("tuple_type", "list_type"):
         return f"must be a list of tables; write [[{last}]]"
     if kind in ("too_short", "tuple_type", "list_type"):
-        return f"{_shown(value)} is not a list with something in it; {_EXAMPLES.get(last, 'write [1, 2]')}"
+        return f"{'is empty' if kind == 'too_short' else _shown(value) + ' is not a list'}; {_EXAMPLES[last]}"
     if kind == "string_too_short":
         return f"is empty; {_EXAMPLES.get(last, 'write a name')}"
     if kind == "string_pattern_mismatch":
@@ -87,11 +91,11 @@ def _sentence(where: tuple[int | str, ...], entry: Any) -> str:
         return f"{_shown(value)} is unknown{nearest(str(value), _literals(where))}"
     if kind == "value_error":
         return str(context["error"])
-    bound = _bound(kind, value, context)
+    bound = _bound(last, kind, value, context)
     return bound or f"{_shown(value)} is not {_KINDS.get(kind, 'right: ' + entry['msg'])}"
 
 
-def _bound(kind: str, value: Any, context: Mapping[str, Any]) -> str:
+def _bound(last: str, kind: str, value: Any, context: Mapping[str, Any]) -> str:
     words = {
         "greater_than_equal": ("small", "at least", "ge"),
         "greater_than": ("small", "more than", "gt"),
@@ -100,7 +104,8 @@ def _bound(kind: str, value: Any, context: Mapping[str, Any]) -> str:
     }.get(kind)
     if words is None:
         return ""
-    return f"{_shown(value)} is too {words[0]}; it must be {words[1]} {_number(context[words[2]])}"
+    unit = " s" if last in _DURATIONS else ""
+    return f"{_shown(value)} is too {words[0]}; it must be {words[1]} {_number(context[words[2]])}{unit}"
 
 
 def _number(value: float) -> str:
@@ -121,5 +126,5 @@ def _literals(where: tuple[int | str, ...]) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    text = re.sub(r"\s+", " ", repr(value))
+    text = str(value).lower() if isinstance(value, bool) else re.sub(r"\s+", " ", repr(value))
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -94,9 +94,10 @@ def _syntax(shown: str, message: str) -> str:
 def _lines(shown: str, problems: Iterable[Problem], keys: list[str]) -> list[str]:
     """One line a problem, in the order of the file; what is missing comes last. One key's are together."""
 
-    def rank(problem: Problem) -> int:
-        top = problem.key.partition(".")[0]
-        return keys.index(top) if top in keys else len(keys)
+    def rank(problem: Problem) -> tuple[int, int]:
+        top, _, rest = problem.key.partition(".")
+        member = rest.partition(".")[0]
+        return (keys.index(top) if top in keys else len(keys)), (int(member) if member.isdigit() else -1)
 
     once = dict.fromkeys(problems)
     return [f"{shown}: {problem.key}: {problem.sentence}" for problem in sorted(once, key=rank)]
@@ -141,7 +142,7 @@ def _places(tables: list[dict[str, Any]], words: list[str]) -> list[dict[str, An
         if not all(isinstance(table, dict) for table in tables):
             raise LookupError(f"{'.'.join(words[: position + 1])} is not a table")
     if len(words) == 1 and words[0] in ("target", "workload"):
-        raise LookupError(f"say which {words[0]}: {words[0]}.0, {words[0]}.NAME or {words[0]}.*")
+        raise LookupError(f"name a key of one of them, like {words[0]}.0.name or {words[0]}.*.options.KEY")
     return tables
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<rest>[^\s\"']*)")
+_SETTING = re.compile(r"\b(?P<key>password|passwd|pwd)(?P<is>\s*=\s*)(?P<value>[^\s&\"',;\\$]+)", re.IGNORECASE)
 _LITERAL_PASSWORD = re.compile(
     r"(?:--?password|--?passwd|PGPASSWORD|MYSQL_PWD|DBDYNO_PASSWORD)\s*=\s*[\"']?[^\s$\"'{]", re.IGNORECASE
 )
@@ -36,13 +37,13 @@ def has_password(url: str) -> bool:
 
 
 def mask_passwords(text: str) -> str:
-    """Every URL's password in a text as ``***`` (a plan file, a message)."""
+    """Every URL's password in a text as ``***``, and every ``password=…`` (a plan file, a message, settings)."""
 
     def masked(match: re.Match[str]) -> str:
         cut = _cut(match["rest"])
         return match[0] if cut is None else f"{match['scheme']}{cut[0]}:***@{cut[1]}"
 
-    return _URL.sub(masked, text)
+    return _SETTING.sub(r"\g<key>\g<is>***", _URL.sub(masked, text))
 
 
 def holds_literal_password(command: str) -> bool:
