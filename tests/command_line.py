@@ -48,9 +48,7 @@ class CommandLine:
             **(extra or {}),
         }
 
-    def start(
-        self, *words: str, env: Mapping[str, str] | None = None, **how: Any
-    ) -> subprocess.Popen[str]:
+    def start(self, *words: str, env: Mapping[str, str] | None = None, **how: Any) -> subprocess.Popen[str]:
         """Start the command with its output in pipes."""
         return subprocess.Popen(
             [sys.executable, "-m", "dbdyno", *words],

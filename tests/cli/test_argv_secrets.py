@@ -18,7 +18,10 @@ from dbdyno.targets.url import parse_address
     ("word", "shown"),
     [
         ("postgresql://u:secret@h/db", "postgresql://u:***@h/db"),
-        ("mysql://u@tenant#cluster:se:cr@et@h:2881/db?tls=require", "mysql://u@tenant#cluster:***@h:2881/db?tls=require"),
+        (
+            "mysql://u@tenant#cluster:se:cr@et@h:2881/db?tls=require",
+            "mysql://u@tenant#cluster:***@h:2881/db?tls=require",
+        ),
         ("--store=postgresql+psycopg://u:secret@h/db", "--store=postgresql+psycopg://u:***@h/db"),
         ("target.0.url=mysql://:secret@h/db", "target.0.url=mysql://:***@h/db"),
         ("postgresql://u:a/b?c#d@h/db", "postgresql://u:***@h/db"),

@@ -13,7 +13,7 @@ import click
 
 from dbdyno.cli.argv_secrets import passwords_around, passwords_in, scrub
 from dbdyno.cli.output import say
-from dbdyno.cli.words import usage_sentence
+from dbdyno.cli.words import take_password, usage_sentence
 from dbdyno.model.errors import DbdynoError, nearest
 
 #: Sub-commands in the order of the help; each is the object ``command`` of the module of that name.
@@ -71,6 +71,7 @@ def command(debug: bool) -> None:
 def run_words(words: Sequence[str]) -> int:
     """Run the command with these words and return the exit status; never raises, never shows a password."""
     passwords = passwords_in(words) | passwords_around()
+    take_password()
     debug = "--debug" in words
 
     def complain(sentence: str) -> None:
@@ -126,4 +127,3 @@ def _forget_stdout() -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
-

@@ -35,9 +35,7 @@ def password_spans(word: str) -> list[tuple[int, int]]:
     colon = word.find(":", begin, at) if at > begin else -1
     if colon >= 0 and colon + 1 < at:
         spans.append((colon + 1, at))
-    spans += [
-        match.span("value") for match in _PARAMETER.finditer(word, max(begin, at)) if match["value"]
-    ]
+    spans += [match.span("value") for match in _PARAMETER.finditer(word, max(begin, at)) if match["value"]]
     return spans
 
 

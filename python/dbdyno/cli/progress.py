@@ -18,7 +18,7 @@ from dbdyno.campaign.observer import Observer
 from dbdyno.cli import output
 from dbdyno.cli.board import Board, fitted
 from dbdyno.cli.output import plural
-from dbdyno.load.progress import Progress
+from dbdyno.load import Progress
 from dbdyno.model.sample import Outcome, Sample
 from dbdyno.model.trial import Trial
 from dbdyno.model.units import format_duration, format_ms, format_rate
@@ -56,7 +56,12 @@ def drawn(lines: Callable[[int], list[str]]) -> Iterator[Callable[[str], None]]:
         return
     console = Console(file=sys.stderr, highlight=False, markup=False)
     with Live(
-        _Drawn(lines), console=console, refresh_per_second=4, transient=True, redirect_stdout=False, redirect_stderr=False
+        _Drawn(lines),
+        console=console,
+        refresh_per_second=4,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
     ) as live:
 
         def say(text: str) -> None:
@@ -118,8 +123,8 @@ class Teller(Observer):
             where = f"{trial.workload} on {trial.target}, c={trial.connections}, round {trial.round}"
             self.say(f"{self._number}/{total} {where}: {outcome_words(outcome)}")
 
-    def campaign_finished(self, state: str) -> None:
-        return
+    def note(self, sentence: str) -> None:
+        self.say(f"note: {sentence}")
 
 
 @contextmanager
@@ -145,8 +150,10 @@ def outcome_words(outcome: Outcome) -> str:
 
 
 def loading_words(progress: Progress) -> str:
-    """``sbtest2, 45 % of 10,000``."""
-    return f"{progress}"
+    """``sbtest2 45 % (45,000 rows)``."""
+    if progress.phase != "rows":
+        return f"{progress.table} {progress.phase}"
+    return f"{progress.table} {progress.share * 100:.0f} % ({plural(progress.rows, 'row')})"
 
 
 class LoadTeller:

@@ -99,19 +99,14 @@ def list_servers(as_json: bool) -> None:
         tell_json(
             {
                 "servers": [_described(server) for server in servers],
-                "kinds": {
-                    name: {"version": found.version, "reason": found.reason} for name, found in kinds.items()
-                },
+                "kinds": {name: {"version": found.version, "reason": found.reason} for name, found in kinds.items()},
             }
         )
         return
     if servers:
         tell_table(
             ["name", "kind", "version", "state", "url"],
-            [
-                (s.name, s.kind, s.version, "running" if s.running else "stopped", s.url)
-                for s in servers
-            ],
+            [(s.name, s.kind, s.version, "running" if s.running else "stopped", s.url) for s in servers],
             left=range(5),
         )
         tell()

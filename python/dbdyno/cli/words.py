@@ -14,10 +14,12 @@ import click
 from dbdyno.model.errors import UsageError
 from dbdyno.model.units import parse_duration_s
 
+PASSWORD_VARIABLE = "DBDYNO_PASSWORD"
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
     """``30s``, ``1.5m``, ``1h30m``; the value is in seconds."""
 
     name = "time"
@@ -29,14 +31,12 @@ class Duration(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
-class ConnectionCounts(click.ParamType):
-    """``1,8,64`` or ``8-64:8``-free plain lists: ascending order is kept as given, repeats are refused."""
+class ConnectionCounts(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
+    """``1,8,64``: in the order given; repeats are refused."""
 
     name = "n,n,…"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         if isinstance(value, tuple):
             return value
         counts: list[int] = []
@@ -54,14 +54,12 @@ class ConnectionCounts(click.ParamType):
         return tuple(counts)
 
 
-class KeyValue(click.ParamType):
+class KeyValue(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
     """``KEY=VALUE``; the value is the pair."""
 
     name = "key=value"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         if isinstance(value, tuple):
             return value
         key, equals, content = str(value).partition("=")
@@ -70,7 +68,7 @@ class KeyValue(click.ParamType):
         return key.strip(), content
 
 
-class Isolation(click.ParamType):
+class Isolation(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4 only
     """An isolation level in SQL's words; ``-`` and ``_`` stand for blanks."""
 
     name = "level"
@@ -109,9 +107,7 @@ def opt(function: F) -> F:
 
 def seed(function: F) -> F:
     """``--seed``."""
-    return click.option("--seed", type=int, default=1, show_default=True, help="Of all random values.")(
-        function
-    )
+    return click.option("--seed", type=int, default=1, show_default=True, help="Of all random values.")(function)
 
 
 def ask_password(function: F) -> F:
@@ -130,15 +126,38 @@ def store(function: F) -> F:
     )(function)
 
 
+def closing(function: F) -> F:
+    """``-o``, ``--no-report`` and ``--lang``: how a campaign's end is told."""
+    function = click.option(
+        "--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True, help="Of answer and report."
+    )(function)
+    function = click.option("--no-report", "report", flag_value=False, default=True, help="Write no report.")(function)
+    return click.option(
+        "-o", "--output", "folder", metavar="DIR", help="Folder of the report. [default: reports/CAMPAIGN]"
+    )(function)
+
+
 def as_json(function: F) -> F:
     """``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="The same as JSON, for scripts.")(function)
 
 
+_taken: dict[str, str] = {}
+
+
+def take_password() -> None:
+    """Take $DBDYNO_PASSWORD out of the environment: hooks and servers that we start have no business with it."""
+    _taken.clear()
+    if (given := os.environ.pop(PASSWORD_VARIABLE, None)) is not None:
+        _taken[PASSWORD_VARIABLE] = given
+
+
 def password_asker(ask: bool) -> Callable[[str], str] | None:
-    """What :func:`dbdyno.targets.target.open_target` takes: asks once for each prompt, without echo."""
+    """What :func:`dbdyno.targets.target.open_target` takes: asks once for each prompt, without echo; without
+    ``ask`` it answers with the password of the environment, if there is one."""
     if not ask:
-        return None
+        given = _taken.get(PASSWORD_VARIABLE)
+        return None if given is None else lambda _prompt: given
     known: dict[str, str] = {}
 
     def answer(prompt: str) -> str:

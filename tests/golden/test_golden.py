@@ -1,0 +1,209 @@
+"""Whole output of commands, compared with files: help, wrong words, and what a run prints.
+
+A case is one command (``CASES``) in a folder that ``prepared`` has filled; its file holds the words, stdout,
+stderr and the exit status. Figures that differ from run to run are replaced (``filtered``).
+
+    DBDYNO_GOLDEN=write pytest tests/golden        writes the files anew; read the difference before committing it
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from command_line import CommandLine, Ended, joined
+
+HERE = Path(__file__).parent
+WRITE = os.environ.get("DBDYNO_GOLDEN") == "write"
+
+PLAN = """\
+name = "small"
+connections = [1, 2]
+rounds = 2
+transactions = 20
+[[target]]
+name = "left"
+url = "sqlite:///left.db"
+[[target]]
+name = "right"
+url = "sqlite:///right.db"
+[[workload]]
+name = "oltp_point_select"
+options = { table_size = 100 }
+"""
+
+WRONG_PLAN = """\
+name = "small"
+connexions = [1, 0]
+connections = [1, 0]
+rounds = "many"
+duration = "soon"
+order = "interleave"
+[[target]]
+name = "left"
+url = "sqlite:///left.db"
+[[target]]
+name = "left"
+[[workload]]
+name = "oltp_read_wite"
+[[workload]]
+name = "oltp_point_select"
+options = { table_sise = 100, tables = 0 }
+"""
+
+NO_WORKLOAD = """\
+from dbdyno.workload import Workload, option, transaction
+
+class Broken(Workload):
+    tables: int = option(1, "number of tables")
+
+    @transaction
+    def event(self, db, rand)
+        pass
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One command. ``before`` are commands that must succeed first."""
+
+    name: str
+    words: tuple[str, ...]
+    before: tuple[tuple[str, ...], ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def case(name: str, line: str, *before: str, **env: str) -> Case:
+    """A case from words separated by blanks."""
+    return Case(name, tuple(line.split()), tuple(tuple(each.split()) for each in before), env)
+
+
+PREPARED = "prepare oltp_point_select sqlite:///a.db --opt table_size=100"
+RUN = "run plan.toml --store s.db"
+COMMANDS = (
+    *("quickstart", "bench", "run", "resume", "prepare", "check", "cleanup", "list"),
+    *("show", "compare", "report", "export", "workloads", "server"),
+)
+
+CASES = [
+    case("help", "--help"),
+    *(case(f"help-{name}", f"{name} --help") for name in COMMANDS),
+    *(case(f"help-server-{name}", f"server {name} --help") for name in ("start", "stop", "remove", "list")),
+    case("help-bench-workload", "bench oltp_read_write --help"),
+    case("workloads", "workloads"),
+    case("workloads-one", "workloads oltp_read_write"),
+    # Wrong words
+    case("wrong-command", "lsit"),
+    case("wrong-option", "bench oltp_read_write sqlite:///a.db --conections 4"),
+    case("wrong-connections", "bench oltp_read_write sqlite:///a.db -c 1,none"),
+    case("wrong-duration", "bench oltp_read_write sqlite:///a.db -d soon"),
+    case("wrong-isolation", "bench oltp_read_write sqlite:///a.db --isolation read-comitted"),
+    case("wrong-both-ends", "bench oltp_read_write sqlite:///a.db -d 1s -n 10"),
+    case("wrong-argument-missing", "bench oltp_read_write"),
+    case("wrong-workload", "bench oltp_read_wite sqlite:///a.db"),
+    case("wrong-workload-file", "bench ./nothing.py sqlite:///a.db"),
+    case("wrong-workload-syntax", "bench ./broken.py sqlite:///a.db"),
+    case("wrong-workload-option", "bench oltp_read_write sqlite:///a.db --opt table_sise=10"),
+    case("wrong-workload-value", "bench oltp_read_write sqlite:///a.db --opt tables=none"),
+    case("wrong-opt-form", "bench oltp_read_write sqlite:///a.db --opt tables"),
+    case("wrong-scheme", "bench oltp_read_write postgrsql://u@h/db"),
+    case("wrong-port", "bench oltp_read_write postgresql://u@127.0.0.1:none/db"),
+    case("wrong-target", "bench oltp_read_write nowhere"),
+    case("wrong-plan", "run wrong.toml"),
+    case("wrong-plan-missing", "run nothing.toml"),
+    case("wrong-set", "run plan.toml --set roudns=5"),
+    case("wrong-server-kind", "server start postgres"),
+    case("wrong-server-name", "server stop nothing"),
+    case("wrong-no-store", "list"),
+    case("wrong-campaign", "show smal-1 --store s.db", RUN),
+    case("wrong-trial", "show small-1/oltp_point_select/left/c1/r9 --store s.db", RUN),
+    case("wrong-format", "report small-1 --format htlm --store s.db", RUN),
+    # Databases that are not as they should be
+    case("closed-port", "bench oltp_point_select postgresql://u@127.0.0.1:1/db"),
+    case("missing-folder", "bench oltp_point_select sqlite:///nowhere/a.db"),
+    case("missing-table", "bench oltp_point_select sqlite:///a.db --no-prepare"),
+    case("check-nothing", "check oltp_point_select sqlite:///a.db"),
+    case("foreign-table", "bench oltp_point_select sqlite:///foreign.db -n 10 --opt table_size=100"),
+    case("too-few-rows", "bench oltp_point_select sqlite:///a.db -n 10 --opt table_size=200", PREPARED),
+    # What a run says
+    case("prepare", PREPARED),
+    case("check", "check oltp_point_select sqlite:///a.db --opt table_size=100", PREPARED),
+    case("cleanup", "cleanup oltp_point_select sqlite:///a.db", PREPARED),
+    case("bench", "bench oltp_point_select sqlite:///a.db -c 1,2 -n 20 --opt table_size=100"),
+    case("dry-run", "run plan.toml --dry-run"),
+    case("run", RUN),
+    case("list", "list --store s.db", RUN),
+    case("show", "show small-1 --store s.db", RUN),
+    case("show-trials", "show small-1 --trials --store s.db", RUN),
+    case("compare", "compare small-1 --store s.db", RUN),
+    case("export-csv", "export small-1 --format csv --store s.db", RUN),
+]
+
+
+@pytest.fixture
+def prepared(dbdyno: CommandLine) -> CommandLine:
+    """The command in a folder with plans, a broken workload and a database that is not ours."""
+    import sqlite3
+    from contextlib import closing
+
+    dbdyno.write("plan.toml", PLAN)
+    dbdyno.write("wrong.toml", WRONG_PLAN)
+    dbdyno.write("broken.py", NO_WORKLOAD)
+    with closing(sqlite3.connect(dbdyno.folder / "foreign.db")) as connection:
+        connection.execute("CREATE TABLE sbtest1 (customer TEXT)")
+        connection.commit()
+    return dbdyno
+
+
+def filtered(text: str, folder: Path) -> str:
+    """The text without what differs from run to run: places, times, measured figures and their alignment."""
+    text = text.replace(str(folder), "FOLDER").replace(str(folder.parent), "PARENT")
+    text = re.sub(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?", "TIME", text)
+    text = re.sub(r"\b(sqlite|sqlite3|psycopg|pymysql|dbdyno|python|Python) \d+(\.\d+)+", r"\1 V", text)
+    return text.replace(f"{os.sep}home", "/home")
+
+
+_FIGURE = re.compile(r"(?<![\w./=-])[+-]?\d[\d,]*(\.\d+)?(?![\w/]|\.\d)")
+
+
+def without_figures(text: str) -> str:
+    """Measured figures as ``N`` and runs of blanks as two: for the output of runs."""
+    return re.sub(r" {2,}", "  ", _FIGURE.sub("N", text))
+
+
+def golden(case: Case, ended: Ended, folder: Path) -> str:
+    """What the case's file should hold."""
+    stdout, stderr = filtered(ended.stdout, folder), filtered(ended.stderr, folder)
+    if case.name in ("bench", "run", "show", "show-trials", "compare", "prepare", "check", "dry-run"):
+        stdout, stderr = without_figures(stdout), without_figures(stderr)
+    if case.name == "export-csv":
+        head, *rows = stdout.splitlines()
+        stdout = "\n".join([head, *(",".join(row.split(",")[:6]) + ",…" for row in rows)]) + "\n"
+    return f"$ dbdyno {joined(case.words)}\n{stdout}--- stderr\n{stderr}--- exit {ended.status}\n"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda each: each.name)
+def test_output_is_as_agreed(case: Case, prepared: CommandLine) -> None:
+    for words in case.before:
+        prepared.ok(*words)
+    found = golden(case, prepared.run(*case.words, env=case.env), prepared.folder)
+    path = HERE / f"{case.name}.txt"
+    if WRITE:
+        path.write_text(found, encoding="utf-8")
+    assert path.exists(), f"no golden file {path.name}; write it with DBDYNO_GOLDEN=write"
+    assert found == path.read_text(encoding="utf-8")
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {path.stem for path in HERE.glob("*.txt")} == {case.name for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda each: each.name)
+def test_no_golden_line_is_a_traceback(case: Case) -> None:
+    text = (HERE / f"{case.name}.txt").read_text(encoding="utf-8")
+    assert "Traceback" not in text
+    assert "mistake in dbdyno" not in text
