@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dbdyno.model.errors import UsageError, nearest
 from dbdyno.targets.family import Family
+from dbdyno.targets.mysql import FAMILY as MYSQL
 from dbdyno.targets.postgresql import FAMILY as POSTGRESQL
 from dbdyno.targets.sqlite import FAMILY as SQLITE
 
-_ALL: tuple[Family, ...] = (SQLITE, POSTGRESQL)
+_ALL: tuple[Family, ...] = (SQLITE, POSTGRESQL, MYSQL)
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 
 
