@@ -19,7 +19,7 @@ from signal import SIGKILL, Signals
 import psutil
 
 from dbdyno.model.errors import RunError, UsageError, nearest
-from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind
+from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
 from dbdyno.targets.managed_process import (
     LOOPBACK,
     check_name,
@@ -281,7 +281,7 @@ def _start(
         place = Place(data_dir, shelf.log, kind.socket(kind.socket_folder(shelf.folder), data_dir, chosen), chosen)
         fresh = State(name, kind.kind, str(data_dir), str(place.socket), chosen, initialised=before, options=options)
         try:
-            return _launch(kind, installation, shelf, place, fresh)
+            return _launch(kind, installation, shelf, place, fresh, state.options if state else {})
         except _PortTaken as error:
             if port is not None or attempt == _PORT_TRIES:
                 _forget(shelf, state, data_dir)
@@ -309,7 +309,14 @@ def _initialise(kind: ServerKind, installation: Installation, data_dir: Path, sh
         raise
 
 
-def _launch(kind: ServerKind, installation: Installation, shelf: Shelf, place: Place, state: State) -> ManagedServer:
+def _launch(
+    kind: ServerKind,
+    installation: Installation,
+    shelf: Shelf,
+    place: Place,
+    state: State,
+    earlier: Options,
+) -> ManagedServer:
     """Spawn the server and wait until it answers. However this ends, either it answers or it is gone."""
     kind.clear_leftovers(place)
     skip = {log: log.stat().st_size for log in kind.logs(place) if log.exists()}
@@ -319,6 +326,7 @@ def _launch(kind: ServerKind, installation: Installation, shelf: Shelf, place: P
         state = replace(state, pid=process.pid, create_time=process.create_time())
         shelf.write(state)
         version = _wait_ready(kind, process, place, skip)
+        kind.settle(place, state.options, {k: v for k, v in earlier.items() if k not in state.options})
         state = replace(state, version=version, initialised=True)
         shelf.write(state)
     except BaseException:
@@ -334,12 +342,14 @@ def _wait_ready(kind: ServerKind, process: psutil.Process, place: Place, skip: M
             return kind.probe(place)
         except NotReady as error:
             reason = str(error)
+        except WrongAnswer as error:
+            raise _PortTaken(f"{error}, which another program took first; choose another port") from None
         status = exit_status(process)
         if status is not None:
             tail = log_tail(kind.logs(place), skip=skip)
             message = f"the {kind.kind} server ended while it was starting (status {status}){tail}"
             if not port_is_free(place.port) or "already in use" in tail:
-                raise _PortTaken(message)
+                raise _PortTaken(f"another program has port {place.port} now: {message}")
             raise RunError(message)
         if time.monotonic() >= deadline:
             tail = log_tail(kind.logs(place), skip=skip)

@@ -94,6 +94,10 @@ class ServerKind:
         ``dbdyno`` if it is missing; the version it reports. Raises NotReady or WrongAnswer."""
         raise NotImplementedError
 
+    def settle(self, place: Place, options: Options, dropped: Options) -> None:
+        """Once it answers: see that the user's ``options`` are in force, and take back ``dropped`` ones of the
+        start before, where the server's command line alone does not do so. Raises RunError or UsageError."""
+
     def data_folder(self, usual: Path) -> Path:
         """Where the data go; other than the usual place only where the server could not go there."""
         return usual

@@ -23,8 +23,10 @@ LOOPBACK = "127.0.0.1"
 
 #: The kernel keeps a process's start in ticks since boot, and the time of boot may be corrected meanwhile.
 _CREATE_TIME_TOLERANCE_S = 2.0
-#: ``sun_path`` holds 108 bytes; servers append up to ``.s.PGSQL.65535.lock`` to a folder's name.
-_SOCKET_FOLDER_MAX = 80
+#: ``sun_path`` holds 108 bytes, the last a zero.
+SOCKET_PATH_MAX = 107
+#: Servers append up to ``/.s.PGSQL.65535.lock`` to a folder's name.
+_SOCKET_FOLDER_MAX = SOCKET_PATH_MAX - 21
 
 #: Servers that this process started; kept so that a dead one is reaped and not seen as a zombie.
 _children: dict[int, subprocess.Popen[bytes]] = {}

@@ -96,7 +96,13 @@ class _MysqlProtocolServer(ServerKind):
     def probe(self, place: Place) -> str:
         try:
             connection = pymysql.connect(
-                host=LOOPBACK, port=place.port, user=self.user, connect_timeout=5, autocommit=True
+                host=LOOPBACK,
+                port=place.port,
+                user=self.user,
+                connect_timeout=5,
+                read_timeout=10,
+                write_timeout=10,
+                autocommit=True,
             )
         except (pymysql.MySQLError, OSError) as error:
             raise NotReady(str(error)) from None

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib.util
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
 import pymysql
+import pymysql.cursors
 
-from dbdyno.model.errors import RunError
+from dbdyno.model.errors import RunError, UsageError
 from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
-from dbdyno.targets.managed_process import LOOPBACK
+from dbdyno.targets.managed_process import LOOPBACK, SOCKET_PATH_MAX
 
 
 class SeekdbServer(ServerKind):
@@ -61,7 +64,8 @@ class SeekdbServer(ServerKind):
 
     def command(self, installation: Installation, place: Place, options: Options) -> list[str]:
         words = [str(installation.program), "--nodaemon", "--port", str(place.port)]
-        words += ["--base-dir", str(place.data_dir)]
+        # The parameter counts once it runs, the option until then.
+        words += ["--base-dir", str(place.data_dir), "--log-level", options.get("syslog_level") or "WARN"]
         for name, value in options.items():
             words += ["--parameter", f"{name}={value}"]
         return words
@@ -71,13 +75,7 @@ class SeekdbServer(ServerKind):
 
     def probe(self, place: Place) -> str:
         try:
-            connection = pymysql.connect(
-                host=LOOPBACK, port=place.port, user=self.user, connect_timeout=5, autocommit=True
-            )
-        except (pymysql.MySQLError, OSError) as error:
-            raise NotReady(str(error)) from None
-        with contextlib.closing(connection), connection.cursor() as cursor:
-            try:
+            with self._connection(place) as connection, connection.cursor() as cursor:
                 cursor.execute("SELECT @@version, @@ob_tcp_invited_nodes")
                 row = cursor.fetchone()
                 if row is None or "seekdb" not in str(row[0]) or not place.socket.exists():
@@ -86,15 +84,54 @@ class SeekdbServer(ServerKind):
                     # It cannot be told an address to listen on, but whom to let in.
                     cursor.execute("SET GLOBAL ob_tcp_invited_nodes = %s", (LOOPBACK,))
                 cursor.execute("CREATE DATABASE IF NOT EXISTS dbdyno")
-            except pymysql.MySQLError as error:  # it opens its port before the schema is there
-                raise NotReady(str(error)) from None
-            return str(row[0])
+                return str(row[0])
+        except (pymysql.MySQLError, OSError) as error:  # it opens its port before its schema is there
+            raise NotReady(str(error)) from None
+
+    def settle(self, place: Place, options: Options, dropped: Options) -> None:
+        # It takes unknown parameters without a word, and keeps known ones in its data folder.
+        with self._connection(place) as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW PARAMETERS")
+            columns = [column[0] for column in cursor.description]
+            known = {row[columns.index("name")]: row for row in cursor.fetchall()}
+            for name in options:
+                if name not in known:
+                    near = difflib.get_close_matches(name, known, n=1)
+                    hint = f"did you mean {near[0]!r}?" if near else "SHOW PARAMETERS lists them"
+                    raise RunError(f"seekdb has no parameter {name}; {hint}")
+            for name in dropped:
+                if known[name][columns.index("edit_level")] == "STATIC_EFFECTIVE":
+                    raise UsageError(f"seekdb keeps {name} from its last start; give the value it shall have now")
+                default = known[name][columns.index("default_value")]
+                cursor.execute(f"ALTER SYSTEM SET {name} = %s", (default,))
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _connection(place: Place) -> Iterator[pymysql.Connection[pymysql.cursors.Cursor]]:
+        connection = pymysql.connect(
+            host=LOOPBACK,
+            port=place.port,
+            user=SeekdbServer.user,
+            connect_timeout=5,
+            read_timeout=10,
+            write_timeout=10,
+            autocommit=True,
+        )
+        with contextlib.closing(connection):
+            yield connection
 
     def socket(self, folder: Path, data_dir: Path, port: int) -> Path:
-        return data_dir / "run" / "sql.sock"
+        socket = data_dir / "run" / "sql.sock"
+        if len(os.fsencode(socket)) > SOCKET_PATH_MAX:
+            # The server gets there by a relative path; clients need a short one.
+            link = folder / "seekdb"
+            link.unlink(missing_ok=True)
+            link.symlink_to(socket.parent)
+            socket = link / socket.name
+        return socket
 
     def logs(self, place: Place) -> list[Path]:
-        return [place.data_dir / "log" / "seekdb.log", place.log]
+        return [place.log, place.data_dir / "log" / "seekdb.log"]
 
 
 KINDS: tuple[ServerKind, ...] = (SeekdbServer(),)
