@@ -1,0 +1,307 @@
+//! The script: which statements get which answer, which connections fail and how.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use regex_lite::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+/// How an answer, or a connection, goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Fault {
+    /// The connection is reset instead of an answer.
+    Reset,
+    /// No answer, the connection stays open.
+    Silence,
+    /// The first half of the answer, then the end of the connection.
+    HalfPacket,
+    /// The whole answer, a byte at a time.
+    SlowBytes,
+    /// Bytes that are no answer, then the end of the connection.
+    Garbage,
+    /// The answer with a wrong length in its first header, then the end of the connection.
+    WrongLength,
+}
+
+/// How a connection is received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ConnectFault {
+    /// Reset before a byte is exchanged.
+    Refuse,
+    /// Reset in the middle of logging in.
+    Reset,
+    /// Accepted, and never a byte sent.
+    Silence,
+    /// An error packet instead of being let in.
+    Error,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Code {
+    Number(u16),
+    Text(String),
+}
+
+/// An error packet's contents.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ErrorSpec {
+    code: Code,
+    sqlstate: Option<String>,
+    message: String,
+}
+
+impl ErrorSpec {
+    /// MySQL's number; 1105 (unknown error) for a code that is a SQLSTATE.
+    pub(crate) fn number(&self) -> u16 {
+        match &self.code {
+            Code::Number(number) => *number,
+            Code::Text(text) => text.parse().unwrap_or(1105),
+        }
+    }
+
+    /// The SQLSTATE as given, or the server's own for the commonest numbers.
+    pub(crate) fn sqlstate(&self) -> &str {
+        match (&self.sqlstate, &self.code) {
+            (Some(given), _) => given,
+            (None, Code::Text(text)) if text.len() == 5 => text,
+            (None, _) => match self.number() {
+                1213 => "40001",
+                1040 => "08004",
+                1045 => "28000",
+                1049 => "42000",
+                1062 => "23000",
+                1064 => "42000",
+                1146 => "42S02",
+                _ => "HY000",
+            },
+        }
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+/// A column of a canned result; the type is one of int, double, decimal, text, timestamp.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ColumnSpec {
+    pub(crate) name: String,
+    #[serde(rename = "type", default = "text_type")]
+    pub(crate) kind: String,
+}
+
+fn text_type() -> String {
+    "text".to_owned()
+}
+
+/// When a rule acts on a prepared statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Moment {
+    /// When it is executed, and when a text is sent.
+    #[default]
+    Execute,
+    /// When it is prepared.
+    Prepare,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleSpec {
+    #[serde(rename = "match")]
+    pattern: String,
+    nth: Option<u64>,
+    #[serde(default)]
+    at: Moment,
+    columns: Option<Vec<ColumnSpec>>,
+    rows: Option<Vec<Vec<serde_json::Value>>>,
+    parameters: Option<Vec<String>>,
+    affected: Option<u64>,
+    error: Option<ErrorSpec>,
+    #[serde(default)]
+    delay_ms: u64,
+    fault: Option<Fault>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConnectSpec {
+    fault: Option<ConnectFault>,
+    error: Option<ErrorSpec>,
+    nth: Option<u64>,
+    #[serde(default)]
+    delay_ms: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(ConnectSpec),
+    Many(Vec<ConnectSpec>),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptSpec {
+    #[serde(default)]
+    rules: Vec<RuleSpec>,
+    connect: Option<OneOrMany>,
+}
+
+/// A statement's rule.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    spec: RuleSpec,
+    prefix: String,
+    regex: Option<Regex>,
+    seen: AtomicU64,
+}
+
+impl Rule {
+    fn new(spec: RuleSpec) -> Self {
+        Self {
+            prefix: spec.pattern.to_lowercase(),
+            regex: RegexBuilder::new(&spec.pattern).case_insensitive(true).build().ok(),
+            spec,
+            seen: AtomicU64::new(0),
+        }
+    }
+
+    fn matches(&self, sql: &str) -> bool {
+        sql.to_lowercase().starts_with(&self.prefix)
+            || self.regex.as_ref().is_some_and(|regex| regex.is_match(sql))
+    }
+
+    pub(crate) fn columns(&self) -> Option<&[ColumnSpec]> {
+        self.spec.columns.as_deref()
+    }
+
+    pub(crate) fn rows(&self) -> Option<&[Vec<serde_json::Value>]> {
+        self.spec.rows.as_deref()
+    }
+
+    pub(crate) fn parameters(&self) -> Option<&[String]> {
+        self.spec.parameters.as_deref()
+    }
+
+    pub(crate) fn affected(&self) -> Option<u64> {
+        self.spec.affected
+    }
+
+    pub(crate) fn error(&self) -> Option<&ErrorSpec> {
+        self.spec.error.as_ref()
+    }
+
+    pub(crate) fn delay(&self) -> Duration {
+        Duration::from_millis(self.spec.delay_ms)
+    }
+
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.spec.fault
+    }
+}
+
+/// How one connection is to be received.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reception {
+    pub(crate) fault: Option<ConnectFault>,
+    pub(crate) error: Option<ErrorSpec>,
+    pub(crate) delay: Duration,
+}
+
+/// All rules of a script, with how often each has matched.
+#[derive(Debug, Default)]
+pub struct Script {
+    rules: Vec<Rule>,
+    connect: Vec<ConnectSpec>,
+}
+
+impl Script {
+    /// Reads a script file. Error: one sentence with file and place.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Self::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Reads a script. Error: what is wrong, and where.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let spec: ScriptSpec = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let connect = match spec.connect {
+            None => Vec::new(),
+            Some(OneOrMany::One(one)) => vec![one],
+            Some(OneOrMany::Many(many)) => many,
+        };
+        Ok(Self { rules: spec.rules.into_iter().map(Rule::new).collect(), connect })
+    }
+
+    /// The rule that answers a statement: the first one that matches it and whose turn it is. Counts the
+    /// match for every rule of that moment that matches.
+    pub(crate) fn rule(&self, sql: &str, at: Moment) -> Option<&Rule> {
+        let mut chosen = None;
+        for rule in self.rules.iter().filter(|rule| rule.spec.at == at && rule.matches(sql)) {
+            let turn = rule.seen.fetch_add(1, Ordering::SeqCst) + 1;
+            if chosen.is_none() && rule.spec.nth.is_none_or(|nth| nth == turn) {
+                chosen = Some(rule);
+            }
+        }
+        chosen
+    }
+
+    /// The rule that says which columns and parameters a statement has, counting nothing.
+    pub(crate) fn description(&self, sql: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| {
+            (rule.spec.columns.is_some() || rule.spec.rows.is_some() || rule.spec.parameters.is_some())
+                && rule.matches(sql)
+        })
+    }
+
+    /// How the connection of that number, from 1, is received.
+    pub(crate) fn reception(&self, connection: u64) -> Reception {
+        match self.connect.iter().find(|spec| spec.nth.is_none_or(|nth| nth == connection)) {
+            Some(spec) => Reception {
+                fault: spec.fault,
+                error: spec.error.clone(),
+                delay: Duration::from_millis(spec.delay_ms),
+            },
+            None => Reception::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nth_match_counts_over_all_rules() {
+        let script = Script::parse(
+            r#"{"rules": [{"match": "COMMIT", "nth": 2, "fault": "reset"}, {"match": "^commit$", "affected": 7}]}"#,
+        )
+        .unwrap();
+        assert_eq!(script.rule("COMMIT", Moment::Execute).unwrap().affected(), Some(7));
+        assert_eq!(script.rule("commit", Moment::Execute).unwrap().fault(), Some(Fault::Reset));
+        assert_eq!(script.rule("COMMIT", Moment::Execute).unwrap().affected(), Some(7));
+        assert!(script.rule("COMMIT", Moment::Prepare).is_none());
+        assert!(script.rule("BEGIN", Moment::Execute).is_none());
+    }
+
+    #[test]
+    fn a_prefix_with_marks_of_regular_expressions_matches_as_it_is() {
+        let script =
+            Script::parse(r#"{"rules": [{"match": "SELECT c FROM t WHERE id=?", "affected": 1}]}"#).unwrap();
+        assert!(script.rule("SELECT c FROM t WHERE id=? LIMIT 1", Moment::Execute).is_some());
+    }
+
+    #[test]
+    fn unknown_words_are_refused() {
+        assert!(Script::parse(r#"{"rules": [{"match": "x", "fault": "explode"}]}"#).is_err());
+        assert!(Script::parse(r#"{"rule": []}"#).is_err());
+    }
+}
