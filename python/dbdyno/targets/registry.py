@@ -5,10 +5,12 @@ from __future__ import annotations
 from dbdyno.model.errors import UsageError, nearest
 from dbdyno.targets.family import Family
 from dbdyno.targets.mysql import FAMILY as MYSQL
+from dbdyno.targets.oceanbase import FAMILY as OCEANBASE
 from dbdyno.targets.postgresql import FAMILY as POSTGRESQL
 from dbdyno.targets.sqlite import FAMILY as SQLITE
+from dbdyno.targets.tidb import FAMILY as TIDB
 
-_ALL: tuple[Family, ...] = (SQLITE, POSTGRESQL, MYSQL)
+_ALL: tuple[Family, ...] = (SQLITE, POSTGRESQL, MYSQL, OCEANBASE, TIDB)
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 
 

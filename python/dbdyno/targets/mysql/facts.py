@@ -142,6 +142,11 @@ def database_bytes(connection: Connection) -> int | None:
             continue
         if rows and rows[0][0] is not None:
             return int(rows[0][0])
+    return estimated_bytes(connection)
+
+
+def estimated_bytes(connection: Connection) -> int | None:
+    """What the optimiser's statistics say."""
     rows = connection.fetch(
         "SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()"
     )
