@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import pymysql
 from pymysql.constants import CLIENT, SERVER_STATUS
@@ -36,7 +36,7 @@ class MysqlConnection:
     """
 
     def __init__(self, raw: pymysql.Connection[Any], cancel_with: Callable[[int], None]) -> None:
-        self.raw: Any = raw
+        self.raw = cast(Any, raw)
         self._cancel_with = cancel_with
         no_backslash = self.raw.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
         self._encoders = ENCODERS_WITHOUT_BACKSLASHES if no_backslash else ENCODERS

@@ -78,9 +78,11 @@ def database_bytes(connection: Connection) -> int | None:
 def counters(connection: Connection) -> dict[str, int]:
     """Statements executed, by kind; {} where this user may not read them.
 
-    seekdb counts ``select``, ``insert``, ``update``, ``delete``, ``replace`` of this database (its plan cache's
-    statistics: flushing the plan cache starts them anew), but no BEGIN, COMMIT or ROLLBACK. A cluster counts those of
-    the whole tenant, COMMIT and ROLLBACK with them. Statements that the caller runs on ``connection`` count.
+    seekdb counts ``select``, ``insert``, ``update``, ``delete``, ``replace`` of this database, but no BEGIN, COMMIT or
+    ROLLBACK. The counts live in its plan cache: a plan that is evicted, which changing a table or its statistics
+    brings about at the next execution, takes its count along, so readings compare only once the statements have run
+    since. A cluster counts those of the whole tenant, COMMIT and ROLLBACK with them. Statements that the caller runs
+    on ``connection`` count.
     """
     try:
         rows = connection.fetch(  # reading is not counted
