@@ -16,7 +16,7 @@ from dbdyno.targets.family import Capabilities, Facts
 from dbdyno.targets.target import Target
 from dbdyno.targets.url import Address
 
-__all__ = ["capture", "capture_after", "client_facts", "same_host"]
+__all__ = ["capture", "capture_after", "client_facts", "same_host", "unreachable"]
 
 
 def capture(
@@ -41,6 +41,20 @@ def capture(
     return {
         "client": client_facts(data),
         "server": _server(facts, capabilities, target.address, isolation, managed),
+        "address": str(target.address),
+        "driver": target.family.driver,
+    }
+
+
+def unreachable(target: Target, managed: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What can be said of a server that does not answer."""
+    return {
+        "client": client_facts(),
+        "server": {
+            "family": target.family.name,
+            "same_host": same_host(target.address),
+            "managed": dict(managed) if managed is not None else None,
+        },
         "address": str(target.address),
         "driver": target.family.driver,
     }

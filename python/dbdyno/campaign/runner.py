@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dbdyno._engine import Histogram
-from dbdyno.campaign.environment import capture, capture_after
+from dbdyno.campaign.environment import capture, capture_after, unreachable
 from dbdyno.campaign.hooks import campaign_variables, run_hook, trial_variables
 from dbdyno.campaign.observer import Observer
 from dbdyno.campaign.sides import AskPassword, Side, make_ready
@@ -198,7 +198,7 @@ class _Campaign:
             raise
         outcome = replace(outcome, notes=(*outcome.notes, *self._notes(trial, environment)))
         try:
-            self._store.finish_trial(trial.id, outcome, capture_after(side.target))
+            self._store.finish_trial(trial.id, outcome, {} if problem else capture_after(side.target))
         except RunError as error:
             raise _StoreFailed(str(error)) from error
         if any(table.needed_rows < table.units for table in workload.schema()):
@@ -212,10 +212,13 @@ class _Campaign:
             environment = capture(
                 side.target, isolation=trial.load.isolation, managed=side.managed, store=self._store.path
             )
-            if trial.target in self._shrunk:
-                require(side.target, workload)
         except RunError as error:
-            return {"address": str(side.target.address), "driver": side.target.family.driver}, str(error)
+            return unreachable(side.target, side.managed), str(error)
+        if trial.target in self._shrunk:
+            try:
+                require(side.target, workload)
+            except RunError as error:
+                return environment, str(error)
         return environment, ""
 
     def _drive(self, trial: Trial, side: Side, workload: Workload) -> Outcome:
