@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 from scipy import stats
@@ -39,13 +38,6 @@ VARIANTS = {
 EVENTS = [(script, []) for script in SCRIPTS + RANDOM] + [
     (script, options) for script, variants in VARIANTS.items() for options in variants
 ]
-
-
-@pytest.fixture(autouse=True)
-def cleared(peer: Peer) -> Iterator[None]:
-    peer.clear()
-    yield
-    peer.clear()
 
 
 def as_options(words: list[str]) -> dict[str, str]:

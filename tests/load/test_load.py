@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,22 +18,8 @@ SMALL = {"table_size": 2_500, "tables": 2}
 
 
 @pytest.fixture
-def target(target_url: str) -> Iterator[Target]:
-    opened = open_target(target_url, label="here")
-    clear(opened)
-    yield opened
-    clear(opened)
-
-
-def clear(target: Target) -> None:
-    connection = target.connect()
-    try:
-        existing = target.family.existing_tables(connection)
-        for name in existing:
-            if name.startswith(("sbtest", "pgbench_", "load_", "dbdyno_load")):
-                connection.execute(target.family.dialect.drop_table(name))
-    finally:
-        connection.close()
+def target(target_url: str) -> Target:
+    return open_target(target_url, label="here")
 
 
 def rows(target: Target, sql: str) -> list[tuple[Any, ...]]:

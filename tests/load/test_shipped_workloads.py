@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -35,21 +34,8 @@ ALONE = ("oltp_read_write", "oltp_write_only")
 
 
 @pytest.fixture
-def target(target_url: str) -> Iterator[Target]:
-    opened = open_target(target_url)
-    clear(opened)
-    yield opened
-    clear(opened)
-
-
-def clear(target: Target) -> None:
-    connection = target.connect()
-    try:
-        for table in target.family.existing_tables(connection):
-            if table.startswith(("sbtest", "pgbench_", "dbdyno_load")):
-                connection.execute(target.family.dialect.drop_table(table))
-    finally:
-        connection.close()
+def target(target_url: str) -> Target:
+    return open_target(target_url)
 
 
 def run(target: Target, name: str, options: dict[str, Any], **load_: Any) -> set[str]:
