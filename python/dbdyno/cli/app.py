@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -12,9 +10,9 @@ from importlib.metadata import version
 import click
 
 from dbdyno.cli.argv_secrets import passwords_around, passwords_in, scrub
-from dbdyno.cli.output import say
+from dbdyno.cli.output import flush, forget_unwritten, say
 from dbdyno.cli.words import take_password, usage_sentence
-from dbdyno.model.errors import DbdynoError, nearest
+from dbdyno.model.errors import DbdynoError, Interrupted, nearest
 
 #: Sub-commands in the order of the help; each is the object ``command`` of the module of that name.
 COMMANDS = {
@@ -56,6 +54,19 @@ class Commands(click.Group):
             raise click.UsageError(f"unknown command {name!r}{nearest(name, COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Keep what ended a command from click, which has endings of its own for these."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted("interrupted") from error
+        except BrokenPipeError as error:
+            raise _NobodyReadsError from error
+
+
+class _NobodyReadsError(Exception):
+    """The reader of stdout (head, a closed pager) has had enough."""
+
 
 @click.command(
     cls=Commands,
@@ -79,7 +90,7 @@ def run_words(words: Sequence[str]) -> int:
 
     try:
         status = command.main(args=_global_options_first(words), prog_name="dbdyno", standalone_mode=False)
-        sys.stdout.flush()
+        flush()
         return status if isinstance(status, int) else 0
     except click.exceptions.Exit as ending:
         return ending.exit_code
@@ -94,14 +105,15 @@ def run_words(words: Sequence[str]) -> int:
         _trace(debug, passwords)
         complain("interrupted")
         return 130
-    except BrokenPipeError:
-        _forget_stdout()
-        return 0  # the reader (head, a closed pager) has had enough
+    except (BrokenPipeError, _NobodyReadsError):
+        return 0
     except Exception as error:
         _trace(debug, passwords)
         how = "with the traceback above" if debug else "with what the same command prints under --debug"
         complain(f"a mistake in dbdyno, please report it {how}: {type(error).__name__}: {error}")
         return 1
+    finally:
+        forget_unwritten()
 
 
 def _global_options_first(words: Sequence[str]) -> list[str]:
@@ -120,10 +132,3 @@ def _one_paragraph(text: str) -> str:
 def _trace(debug: bool, passwords: set[str]) -> None:
     if debug:
         say(scrub(traceback.format_exc().rstrip(), passwords))
-
-
-def _forget_stdout() -> None:
-    """Nobody reads stdout any more: what is still buffered must not raise again when Python ends."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from dbdyno.campaign.oneoff import oneoff_plan
 from dbdyno.campaign.runner import run_campaign
 from dbdyno.campaign.trials import trial_s
 from dbdyno.cli.figures import trial_remarks, trial_table
@@ -25,13 +25,10 @@ from dbdyno.model.plan import Plan
 from dbdyno.model.units import format_duration
 from dbdyno.record.entries import TrialEntry
 from dbdyno.record.store import Store
-from dbdyno.report.jsonfile import campaign_json
 from dbdyno.targets.target import Target
-from dbdyno.targets.url import split_scheme
 from dbdyno.workload.language import Workload
 from dbdyno.workload.source import workload_class
 
-DEFAULT_DURATION_S = 10.0
 DEFAULT_WARMUP_S = 1.0
 
 
@@ -123,60 +120,29 @@ def command(
     dbdyno bench ./mine.py SERVER -c 16 --rate 500
     """
     program, database = opened(workload, target, opts, ask_password)
-    plan = _plan(workload, program, pairs(opts, "--opt"), target, database, load)
+    if load["duration"] is not None and load["transactions"] is not None:
+        raise UsageError("a trial ends by --duration or by --transactions; leave one of the two out")
+    if load["warmup"] is None and load["transactions"] is None:
+        load["warmup"] = DEFAULT_WARMUP_S
+    plan, text = oneoff_plan(workload, target, options=pairs(opts, "--opt"), **load)
     if not prepare:
         require(database, program)
     asker = _known_password(database) or password_asker(ask_password)
     with _store(store) as kept:
         entry = watched(
-            lambda observer, stop: run_campaign(
-                kept, plan, f"# dbdyno bench {workload}\n", observer=observer, stop=stop, ask_password=asker
-            ),
+            lambda observer, stop: run_campaign(kept, plan, text, observer=observer, stop=stop, ask_password=asker),
             trial_s(plan),
         )
         entries = [each for each in kept.trials(entry.id) if each.outcome is not None]
     if as_json:
+        from dbdyno.report.jsonfile import campaign_json  # late: it loads the statistics
+
         tell_json(campaign_json(None, entries))
     else:
         _tell(program, entries, plan)
     if store is not None:
         say(f"kept as {entry.id} in {store}")
     ctx.exit(STATUS.get(entry.state, 1))
-
-
-def _plan(
-    name: str, program: Workload, opts: dict[str, str], target: str, database: Target, load: dict[str, Any]
-) -> Plan:
-    if load["duration"] is not None and load["transactions"] is not None:
-        raise UsageError("a trial ends by --duration or by --transactions; leave one of the two out")
-    counted = load["transactions"] is not None
-    label = re.sub(r"[^\w.+@#:-]", "_", database.label)[:64]
-    side: dict[str, Any] = {"name": label}
-    side |= {"server": target} if split_scheme(target) is None else {"url": target}
-    given = {
-        "name": "bench",
-        "target": [side],
-        "workload": [
-            {
-                "name": name,
-                "label": re.sub(r"[^\w.+@#:-]", "_", program.label)[:64],
-                "options": {key: program.options[key] for key in opts},
-            }
-        ],
-        "connections": load["connections"],
-        "rounds": load["rounds"],
-        "duration": None if counted else load["duration"] or DEFAULT_DURATION_S,
-        "transactions": load["transactions"],
-        "warmup": load["warmup"] if load["warmup"] is not None else 0.0 if counted else DEFAULT_WARMUP_S,
-        "interval": load["interval"],
-        "isolation": load["isolation"],
-        "rate": load["rate"],
-        "arrivals": load["arrivals"],
-        "max_tries": load["max_tries"],
-        "ignore_errors": load["ignore_errors"] or (),
-        "seed": load["seed"],
-    }
-    return Plan.model_validate(given)
 
 
 def _known_password(database: Target) -> Any:

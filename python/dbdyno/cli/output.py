@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.cells import cell_len
+
+from dbdyno.model.errors import RunError
 
 
 def say(text: str) -> None:
@@ -23,20 +27,53 @@ def say(text: str) -> None:
 
 
 def tell(text: str = "") -> None:
-    """A line of data on stdout."""
+    """A line of data on stdout.
+
+    Raises:
+        BrokenPipeError: nobody reads it any more.
+        RunError: it cannot be written.
+    """
+    with _written():
+        try:
+            print(text)
+        except UnicodeEncodeError:
+            encoding = sys.stdout.encoding or "ascii"
+            print(text.encode(encoding, "replace").decode(encoding))
+
+
+def flush() -> None:
+    """Write what is still buffered for stdout; raises as :func:`tell`."""
+    with _written():
+        sys.stdout.flush()
+
+
+def forget_unwritten() -> None:
+    """At the very end: what stdout did not take must not raise again when Python ends."""
     try:
-        print(text)
-    except UnicodeEncodeError:
-        encoding = sys.stdout.encoding or "ascii"
-        print(text.encode(encoding, "replace").decode(encoding))
+        sys.stdout.flush()
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
+@contextmanager
+def _written() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RunError(f"the output cannot be written: {error.strerror}") from None
 
 
 def tell_json(value: Any) -> None:
     """JSON on stdout: indented, one object, non-ASCII as it is where the terminal can show it."""
-    try:
-        print(json.dumps(value, indent=2, ensure_ascii=False))
-    except UnicodeEncodeError:
-        print(json.dumps(value, indent=2))
+    with _written():
+        try:
+            print(json.dumps(value, indent=2, ensure_ascii=False))
+        except UnicodeEncodeError:
+            print(json.dumps(value, indent=2))
 
 
 def pad(text: str, width: int, right: bool = False) -> str:

@@ -17,14 +17,12 @@ from dbdyno.model.errors import RunError
 from dbdyno.model.plan import Plan
 from dbdyno.record.entries import CampaignEntry, TrialEntry
 from dbdyno.record.store import Store
-from dbdyno.report import write_report
-from dbdyno.report.jsonfile import campaign_json
-from dbdyno.report.material import compare_all
-from dbdyno.report.sentences import evidence, sentence
-from dbdyno.report.words import Words
 
 #: Exit status by the campaign's state.
 STATUS = {"done": 0, "failed": 1, "interrupted": 130}
+
+# The reports' modules are imported where they are used: their statistics take seconds to load, and nobody should
+# wait for them before the first trial begins.
 
 Run = Callable[[Observer, Stop], CampaignEntry]
 
@@ -57,6 +55,9 @@ def close(opened: Store, entry: CampaignEntry, closing: Closing) -> int:
     entries = opened.trials(entry.id)
     measured = [each for each in entries if each.outcome is not None]
     if closing.as_json:
+        from dbdyno.report.jsonfile import campaign_json
+        from dbdyno.report.material import compare_all
+
         comparisons = compare_all(entries, entry.plan.baseline_name, pair=entry.plan.order == "interleaved")
         tell_json(campaign_json(entry, entries, comparisons))
     else:
@@ -76,6 +77,10 @@ def close(opened: Store, entry: CampaignEntry, closing: Closing) -> int:
 
 
 def _tell_answer(plan: Plan, entries: Sequence[TrialEntry], measured: Sequence[TrialEntry], lang: str) -> None:
+    from dbdyno.report.material import compare_all
+    from dbdyno.report.sentences import evidence, sentence
+    from dbdyno.report.words import Words
+
     words = Words(lang)
     found = compare_all(entries, plan.baseline_name, pair=plan.order == "interleaved")
     if not found:
@@ -89,6 +94,8 @@ def _tell_answer(plan: Plan, entries: Sequence[TrialEntry], measured: Sequence[T
 
 
 def _write(opened: Store, entry: CampaignEntry, closing: Closing) -> None:
+    from dbdyno.report import write_report
+
     assert closing.report is not None
     try:
         written = write_report(opened, entry.id, closing.report, lang=closing.lang)
