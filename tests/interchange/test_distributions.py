@@ -5,7 +5,6 @@ Both sides have fixed seeds, so a test that passes always passes; the oracle is 
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -16,10 +15,7 @@ from scipy import stats
 
 from dbdyno._engine import Distribution, Stream
 
-pytestmark = [
-    pytest.mark.needs("sysbench"),
-    pytest.mark.skipif(shutil.which("sysbench") is None, reason="no sysbench on PATH"),
-]
+pytestmark = pytest.mark.needs("sysbench")
 
 DRAWS = 40_000
 #: Below this the two samples are taken as different; one false alarm in a thousand if seeds were fresh.

@@ -11,6 +11,7 @@ mod distribution;
 mod histogram;
 mod permutation;
 mod philox;
+pub mod program;
 mod stream;
 
 use std::fmt;

@@ -72,6 +72,23 @@ impl Stream {
         Self::new(self.key[0], &format!("table:{table}"), 0, unit, self.distribution)
     }
 
+    /// `at` with the hash of "table:NAME" known; takes the round keys over from `last` if it was of the same
+    /// table.
+    pub(crate) fn at_purpose(&self, purpose: u64, unit: u64, last: &Self) -> Self {
+        let key = [self.key[0], purpose];
+        let permutation = if last.key == key { last.permutation.clone() } else { None };
+        Self {
+            key,
+            terminal: 0,
+            transaction: unit,
+            next_block: 0,
+            words: [0; WORDS_PER_BLOCK],
+            used: WORDS_PER_BLOCK,
+            distribution: self.distribution,
+            permutation,
+        }
+    }
+
     /// The number of the terminal that the stream belongs to.
     pub fn terminal(&self) -> u64 {
         self.terminal
@@ -172,6 +189,19 @@ impl Stream {
     ///
     /// Errors: an empty alphabet; not 0 <= lo <= hi <= 16777215.
     pub fn text(&mut self, lo: i64, hi: i64, alphabet: &str) -> Result<String, BadValue> {
+        let mut text = String::new();
+        self.text_into(lo, hi, alphabet, &mut text)?;
+        Ok(text)
+    }
+
+    /// `text`, appended to a buffer.
+    pub(crate) fn text_into(
+        &mut self,
+        lo: i64,
+        hi: i64,
+        alphabet: &str,
+        out: &mut String,
+    ) -> Result<(), BadValue> {
         if !(0 <= lo && lo <= hi && hi <= TEXT_CEILING) {
             return bad(format!(
                 "text(lo, hi, alphabet) needs 0 <= lo <= hi <= {TEXT_CEILING}, not {lo} and {hi}"
@@ -182,20 +212,25 @@ impl Stream {
             return bad("text(lo, hi, alphabet) needs an alphabet of at least one character".to_owned());
         };
         let length = self.uniform(lo, hi)?;
-        Ok((0..length).map(|_| letters[self.below_or_equal(last as u64) as usize]).collect())
+        out.extend((0..length).map(|_| letters[self.below_or_equal(last as u64) as usize]));
+        Ok(())
     }
 
     /// `pattern` with each '#' replaced by a digit and each '@' by a letter from a to z, as sysbench's
     /// `sb_rand_str` does.
     pub fn template(&mut self, pattern: &str) -> String {
-        pattern
-            .chars()
-            .map(|mark| match mark {
-                '#' => (b'0' + self.below_or_equal(9) as u8) as char,
-                '@' => (b'a' + self.below_or_equal(25) as u8) as char,
-                other => other,
-            })
-            .collect()
+        let mut text = String::with_capacity(pattern.len());
+        self.template_into(pattern, &mut text);
+        text
+    }
+
+    /// `template`, appended to a buffer.
+    pub(crate) fn template_into(&mut self, pattern: &str, out: &mut String) {
+        out.extend(pattern.chars().map(|mark| match mark {
+            '#' => (b'0' + self.below_or_equal(9) as u8) as char,
+            '@' => (b'a' + self.below_or_equal(25) as u8) as char,
+            other => other,
+        }));
     }
 
     /// Where `i` goes in a bijection of 0..n-1 that depends on seed and purpose alone: every transaction

@@ -88,10 +88,10 @@ fn invalid(error: Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
-/// A length one short: what follows is read as a header in the wrong place.
+/// A length one too many: what follows is read as a header in the wrong place, or never comes.
 fn wrong_length(output: &mut [u8]) {
     if let [first, ..] = output {
-        *first = first.wrapping_sub(1);
+        *first = first.wrapping_add(1);
     }
 }
 

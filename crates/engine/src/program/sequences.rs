@@ -163,10 +163,13 @@ pub(crate) fn set_index(
             let Some(i) = index.as_int() else {
                 return fault(Class::Type, format!("list indices must be integers, not {}", index.type_name()));
             };
-            let list = heap.list_mut(id);
-            match position(i, list.len()) {
-                Some(at) => {
-                    list[at] = value;
+            let slot = heap.list_mut(id).and_then(|list| {
+                let at = position(i, list.len())?;
+                list.get_mut(at)
+            });
+            match slot {
+                Some(slot) => {
+                    *slot = value;
                     Ok(())
                 }
                 None => fault(Class::Index, "list assignment index out of range".to_owned()),
@@ -232,9 +235,11 @@ pub(crate) fn slice(
 pub(crate) fn append(heap: &mut Heap, container: Value, value: Value) -> Result<(), Fault> {
     match container {
         Value::List(id) => {
-            let list = heap.list_mut(id);
-            check_length(list.len() + 1)?;
-            list.push(value);
+            heap.account(1)?;
+            if let Some(list) = heap.list_mut(id) {
+                check_length(list.len() + 1)?;
+                list.push(value);
+            }
             Ok(())
         }
         Value::Frozen(_) => fault(

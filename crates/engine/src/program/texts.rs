@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::fault::{Class, Fault, fault};
-use super::sql::{StatementKind, multi_row, parameter_positions, statement_kind};
+use super::sql::{StatementKind, multi_row, parameter_positions, row_group, statement_kind};
 
 /// Texts that one program may use (language.md).
 pub const TEXT_LIMIT: usize = 4096;
@@ -22,12 +22,14 @@ pub struct Text {
     pub kind: StatementKind,
     /// Number of its parameters.
     pub parameters: u32,
+    /// Whether it is an INSERT that can be given several rows.
+    pub(crate) repeatable: bool,
 }
 
 impl Text {
     fn new(sql: String) -> Self {
         let parameters = parameter_positions(&sql).len() as u32;
-        Self { kind: statement_kind(&sql), parameters, sql }
+        Self { kind: statement_kind(&sql), parameters, repeatable: row_group(&sql).is_some(), sql }
     }
 }
 

@@ -102,11 +102,15 @@ impl Pool {
         Span { start: span.start | CONSTANT, len: span.len }
     }
 
+    pub fn is_constant(span: Span) -> bool {
+        span.start & CONSTANT != 0
+    }
+
     pub fn constant_decimal(index: u32) -> Value {
         Value::Decimal(index | CONSTANT)
     }
 
-    fn text_at(&self, span: Span) -> &str {
+    pub fn text_at(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")
     }
 }
@@ -117,6 +121,8 @@ pub(crate) struct Heap {
     pool: Pool,
     lists: Vec<Vec<Value>>,
     live_lists: usize,
+    /// Elements put into lists since the transaction began.
+    listed: usize,
 }
 
 impl Heap {
@@ -131,6 +137,7 @@ impl Heap {
                 list.clear();
             }
             self.live_lists = 0;
+            self.listed = 0;
             if self.lists.len() > 16 || self.lists.iter().any(|list| list.capacity() > KEPT_BYTES / 16) {
                 self.lists = Vec::new();
             }
@@ -254,7 +261,7 @@ impl Heap {
     }
 
     /// An empty list; allocations of earlier lists are used again.
-    pub fn new_list(&mut self) -> u32 {
+    fn new_list(&mut self) -> u32 {
         if self.live_lists == self.lists.len() {
             self.lists.push(Vec::new());
         }
@@ -262,16 +269,26 @@ impl Heap {
         (self.live_lists - 1) as u32
     }
 
-    pub fn list_mut(&mut self, id: u32) -> &mut Vec<Value> {
-        &mut self.lists[id as usize]
+    pub fn list_mut(&mut self, id: u32) -> Option<&mut Vec<Value>> {
+        self.lists.get_mut(id as usize)
     }
 
     /// A new list of these elements.
     pub fn list_of(&mut self, elements: &[Value]) -> Result<Value, Fault> {
         check_length(elements.len())?;
+        self.account(elements.len() + 1)?;
         let id = self.new_list();
         self.lists[id as usize].extend_from_slice(elements);
         Ok(Value::List(id))
+    }
+
+    /// Counts elements that go into lists, which are not part of the pool.
+    pub fn account(&mut self, elements: usize) -> Result<(), Fault> {
+        self.listed += elements;
+        if self.listed > HEAP_CEILING / 16 {
+            return fault(Class::Limit, "a transaction holds more than 256 MiB of lists".to_owned());
+        }
+        Ok(())
     }
 }
 
