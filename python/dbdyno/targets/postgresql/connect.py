@@ -152,6 +152,11 @@ class PostgresqlConnection:
     def close(self) -> None:
         self.raw.close()
 
+    @property
+    def tls(self) -> str:
+        """"TLS", or "" without it; libpq tells the cipher only in C."""
+        return "TLS" if self._pg.ssl_in_use else ""
+
     # -- how they are sent
 
     def _plain(self, sql: bytes) -> PGresult | None:

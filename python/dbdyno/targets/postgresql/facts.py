@@ -65,6 +65,7 @@ def facts(connection: Connection, address: Address) -> Facts:
         durable_commit=durable(settings),
         database_bytes=int(size),
         isolation=settings.get("default_transaction_isolation", ""),
+        extra={"tls": cipher} if (cipher := getattr(connection, "tls", "")) else {},
     )
 
 
