@@ -78,10 +78,8 @@ def run_and_kill(words: list[str], lines: int, further_s: float) -> Said:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        heard = 0
-        for line in process.stdout:
+        for heard, line in enumerate(process.stdout, 1):
             said.hear(line)
-            heard += 1
             if heard == lines:
                 with pytest.raises(RunError, match=f"another dbdyno .process {process.pid}. is writing"):
                     Store.open(words[0], write=True)

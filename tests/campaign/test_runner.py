@@ -245,15 +245,13 @@ def test_hooks_run_around_everything_and_know_the_trial(small_plan: Make, store:
     ]
 
 
-def test_a_hook_that_fails_ends_the_campaign_with_its_last_line(
-    small_plan: Make, store: Store, tmp_path: Path
-) -> None:
+def test_a_hook_that_fails_ends_the_campaign_with_its_last_line(small_plan: Make, store: Store, tmp_path: Path) -> None:
     done = tmp_path / "cleaned"
     hooks = {
         "before_trial": '[ "$DBDYNO_CONNECTIONS" = 1 ] || { echo one; echo "cannot drop caches"; exit 3; }',
         "after_campaign": f"touch {done}",
     }
-    with pytest.raises(RunError, match="^the hook before_trial ended with status 3: cannot drop caches$"):
+    with pytest.raises(RunError, match=r"^the hook before_trial ended with status 3: cannot drop caches$"):
         run_campaign(store, small_plan(hooks=hooks), "")
     assert [entry.state for entry in store.campaigns()] == ["failed"]
     assert list(store.states("small-1").values()) == ["done", "pending"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from dbdyno.campaign.observer import Observer
 from dbdyno.load import Progress
@@ -52,5 +53,4 @@ class Witness(Observer):
 
 def contiguous(samples: Sequence[Sample]) -> bool:
     """Whether each sample begins where the one before it ended, to a millisecond."""
-    pairs = zip(samples, samples[1:], strict=False)
-    return all(abs(one.second + one.seconds - other.second) < 1e-3 for one, other in pairs)
+    return all(abs(one.second + one.seconds - other.second) < 1e-3 for one, other in pairwise(samples))

@@ -8,7 +8,7 @@ from dbdyno.model.plan import Plan, PlanTarget, PlanWorkload
 from dbdyno.model.trial import Trial
 
 #: What a trial takes beside warm-up and measuring: connecting, capturing the environment, draining.
-OVERHEAD_S = 0.5
+OVERHEAD_S = 0.35
 
 
 def expand(plan: Plan, campaign_id: str) -> list[Trial]:

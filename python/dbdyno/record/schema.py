@@ -7,6 +7,9 @@ fixed shape (errors by code, kinds, outages, environment) is JSON.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import sqlalchemy as sa
 
 METADATA = sa.MetaData()
@@ -17,10 +20,21 @@ COUNTS = (
     "retries", "reconnects", "reads", "writes", "others", "rows",
 )  # fmt: skip
 
-# Lengths beyond 64 KiB, for databases whose plain types end there.
-_LONG = 2**24
-_TEXT = sa.Text(_LONG)
-_BLOB = sa.LargeBinary(_LONG)
+
+class LongText(sa.TypeDecorator[str]):
+    """Text of any length, also where plain TEXT ends at 64 KiB and a longer type has a name of its own."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        """The dialect's LONGTEXT, or TEXT where there is none."""
+        package = import_module(type(dialect).__module__.rpartition(".")[0])
+        return dialect.type_descriptor(getattr(package, "LONGTEXT", sa.Text)())
+
+
+_TEXT = LongText()
+_BLOB = sa.LargeBinary(2**24)  # a length beyond 64 KiB, for databases that choose the type by it
 _ID = sa.String(255)
 _TIME = sa.String(32)  # ISO 8601, UTC
 _LABEL = sa.String(100)
