@@ -93,10 +93,7 @@ pub(crate) fn mul(heap: &mut Heap, constants: &Pool, a: Value, b: Value) -> Resu
 }
 
 fn no_division<T>(sign: &str) -> Result<T, Fault> {
-    fault(
-        Class::Type,
-        format!("decimals have no {sign}; multiply, or round with decimal(x, scale)"),
-    )
+    fault(Class::Type, format!("decimals have no {sign}; multiply, or round with decimal(x, scale)"))
 }
 
 pub(crate) fn div(heap: &Heap, constants: &Pool, a: Value, b: Value) -> Result<Value, Fault> {
@@ -233,7 +230,9 @@ pub(crate) fn unary(heap: &mut Heap, constants: &Pool, sign: &str, a: Value) -> 
             let flip = sign == "-" || (sign == "abs()" && decimal.unscaled < 0);
             Ok(heap.new_decimal(if flip { decimal.negated() } else { decimal }))
         }
-        _ if sign == "abs()" => fault(Class::Type, format!("bad operand type for abs(): '{}'", a.type_name())),
+        _ if sign == "abs()" => {
+            fault(Class::Type, format!("bad operand type for abs(): '{}'", a.type_name()))
+        }
         _ => fault(Class::Type, format!("bad operand type for unary {sign}: '{}'", a.type_name())),
     }
 }

@@ -71,7 +71,8 @@ fn numbers(heap: &Heap, constants: &Pool, a: Value, b: Value) -> Result<Option<O
     if let (Value::Float(_), Value::Decimal(_)) | (Value::Decimal(_), Value::Float(_)) = (a, b) {
         return fault(
             Class::Type,
-            "a float and a decimal are not comparable here; make both decimals with decimal(x, scale)".to_owned(),
+            "a float and a decimal are not comparable here; make both decimals with decimal(x, scale)"
+                .to_owned(),
         );
     }
     Ok(match (a, b) {

@@ -150,7 +150,9 @@ fn json_list(
                 let _ = write!(out, "{i}");
             }
             Value::Float(x) if x.is_nan() => out.push_str("NaN"),
-            Value::Float(x) if x.is_infinite() => out.push_str(if x > 0.0 { "Infinity" } else { "-Infinity" }),
+            Value::Float(x) if x.is_infinite() => {
+                out.push_str(if x > 0.0 { "Infinity" } else { "-Infinity" })
+            }
             Value::Float(x) => float_repr(x, out),
             Value::Decimal(index) => {
                 out.push('"');
@@ -257,12 +259,10 @@ mod tests {
             fixed(x, places, &mut out);
             out
         };
-        assert_eq!((text(0.5, 0), text(1.5, 0), text(2.5, 0), text(0.125, 2)), (
-            "0".to_owned(),
-            "2".to_owned(),
-            "2".to_owned(),
-            "0.12".to_owned()
-        ));
+        assert_eq!(
+            (text(0.5, 0), text(1.5, 0), text(2.5, 0), text(0.125, 2)),
+            ("0".to_owned(), "2".to_owned(), "2".to_owned(), "0.12".to_owned())
+        );
     }
 
     #[test]

@@ -31,21 +31,15 @@ pub(crate) fn concatenate(
                     .concat();
             heap.list_of(&joined).map(Some)
         }
-        (Value::Str(_), _) => fault(
-            Class::Type,
-            format!("can only concatenate str (not \"{}\") to str", b.type_name()),
-        ),
+        (Value::Str(_), _) => {
+            fault(Class::Type, format!("can only concatenate str (not \"{}\") to str", b.type_name()))
+        }
         _ => Ok(None),
     }
 }
 
 /// `a * b` of a sequence and an integer, in either order; None for other types.
-pub(crate) fn repeat(
-    heap: &mut Heap,
-    constants: &Pool,
-    a: Value,
-    b: Value,
-) -> Result<Option<Value>, Fault> {
+pub(crate) fn repeat(heap: &mut Heap, constants: &Pool, a: Value, b: Value) -> Result<Option<Value>, Fault> {
     let (sequence, times) = match (a.as_int(), b.as_int()) {
         (None, Some(times)) => (a, times),
         (Some(times), None) => (b, times),
@@ -152,16 +146,14 @@ fn offset(text: &str, at: usize) -> usize {
 }
 
 /// `list[index] = value`.
-pub(crate) fn set_index(
-    heap: &mut Heap,
-    container: Value,
-    index: Value,
-    value: Value,
-) -> Result<(), Fault> {
+pub(crate) fn set_index(heap: &mut Heap, container: Value, index: Value, value: Value) -> Result<(), Fault> {
     match container {
         Value::List(id) => {
             let Some(i) = index.as_int() else {
-                return fault(Class::Type, format!("list indices must be integers, not {}", index.type_name()));
+                return fault(
+                    Class::Type,
+                    format!("list indices must be integers, not {}", index.type_name()),
+                );
             };
             let slot = heap.list_mut(id).and_then(|list| {
                 let at = position(i, list.len())?;
@@ -179,10 +171,9 @@ pub(crate) fn set_index(
             Class::WrongUse,
             "a list of the module or of self is a constant; copy it with [x for x in it] first".to_owned(),
         ),
-        _ => fault(
-            Class::Type,
-            format!("'{}' object does not support item assignment", container.type_name()),
-        ),
+        _ => {
+            fault(Class::Type, format!("'{}' object does not support item assignment", container.type_name()))
+        }
     }
 }
 

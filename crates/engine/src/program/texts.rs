@@ -91,7 +91,9 @@ impl Texts {
     #[inline]
     pub(crate) fn resolve(&mut self, template: usize, pieces: &[Piece], holes: &[i64]) -> Result<u32, Fault> {
         if let [hole] = holes {
-            if let Some(id) = usize::try_from(*hole).ok().and_then(|at| self.templates[template].direct.get(at)) {
+            if let Some(id) =
+                usize::try_from(*hole).ok().and_then(|at| self.templates[template].direct.get(at))
+            {
                 if *id != ABSENT {
                     return Ok(*id);
                 }

@@ -202,7 +202,10 @@ impl Heap {
     pub fn text_since(&mut self, mark: usize) -> Result<Value, Fault> {
         let len = self.pool.text.len() - mark;
         if len > TEXT_CEILING || self.pool.text.len() > HEAP_CEILING {
-            return fault(Class::Limit, format!("a string of {len} bytes; at most {TEXT_CEILING} are allowed"));
+            return fault(
+                Class::Limit,
+                format!("a string of {len} bytes; at most {TEXT_CEILING} are allowed"),
+            );
         }
         Ok(Value::Str(Span { start: mark as u32, len: len as u32 }))
     }
@@ -295,7 +298,10 @@ impl Heap {
 /// The limit of a list.
 pub(crate) fn check_length(elements: usize) -> Result<(), Fault> {
     if elements > LIST_CEILING {
-        return fault(Class::Limit, format!("a list of {elements} elements; at most {LIST_CEILING} are allowed"));
+        return fault(
+            Class::Limit,
+            format!("a list of {elements} elements; at most {LIST_CEILING} are allowed"),
+        );
     }
     Ok(())
 }
