@@ -9,6 +9,7 @@ they are done.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
         said = "; ".join(f"{entry.name}: {entry.missing}" for entry in missing)
         raise pytest.UsageError(f"DBDYNO_REQUIRE_SERVERS=1, but missing here: {said}")
     config.stash[_pool] = Pool.make()
+    # A run that is told to stop shall stop its servers, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

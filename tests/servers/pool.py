@@ -14,12 +14,14 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import psycopg
 import pymysql
 
 from dbdyno.targets import managed
 from dbdyno.targets.managed import ManagedServer
 
+_PREFIX = "dbdyno-test-"
 LIST = Path(__file__).parents[1] / "servers.toml"
 
 
@@ -74,7 +76,12 @@ class Pool:
         named = os.environ.get("DBDYNO_TEST_HOME")
         if named:
             Path(named).mkdir(parents=True, exist_ok=True)
-        return cls(Path(named or tempfile.mkdtemp(prefix="dbdyno-test-")).resolve())
+            return cls(Path(named).resolve())
+        sweep()
+        home = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+        me = psutil.Process()
+        (home / "owner").write_text(f"{me.pid} {me.create_time()}", encoding="ascii")
+        return cls(home)
 
     def server(self, name: str) -> ManagedServer:
         """The running server; started, also again if a test ended it."""
@@ -96,6 +103,22 @@ class Pool:
         for server in managed.listing(self.home):
             managed.remove(server.name, home=self.home)
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Remove the servers of runs that were killed before they could: their process is gone, the folder is not."""
+    for home in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        try:
+            pid, born = (home / "owner").read_text(encoding="ascii").split()
+            if home.stat().st_uid != os.geteuid():
+                continue
+            if abs(psutil.Process(int(pid)).create_time() - float(born)) < 2:
+                continue
+        except psutil.NoSuchProcess:
+            pass
+        except (OSError, ValueError, psutil.Error):
+            continue
+        Pool(home).close()
 
 
 def empty(server: ManagedServer) -> None:
