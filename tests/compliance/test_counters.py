@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.drive.driving import Add, Mixed, Read, drive, make_table
@@ -37,25 +38,22 @@ class TracedFamily:
         return connection
 
 
-def witnessed(target: Target, workload: Workload, **load: object) -> tuple[Outcome, dict[str, int]]:
+def witnessed(target: Target, workload: Workload, **load: Any) -> tuple[Outcome, dict[str, int]]:
     """Run it; the outcome and the growth of the server's counters."""
-    if not target.capabilities().server_counters:
+    has = target.capabilities()  # asked before the first reading: asking sends statements
+    if not has.server_counters:
         seen: Counter[str] = Counter()
         traced = replace(target, family=TracedFamily(target.family, seen))  # type: ignore[arg-type]
-        outcome, _ = drive(workload, traced, **load)
+        outcome, _ = drive(workload, traced, capabilities=has, **load)
         return outcome, dict(seen)
-    before = read(target)
-    outcome, _ = drive(workload, target, **load)
-    after = read(target)
-    return outcome, {name: after[name] - before.get(name, 0) for name in after}
-
-
-def read(target: Target) -> dict[str, int]:
-    connection = target.control()
+    control = target.control()  # one for both readings: the family leaves out what this connection asked
     try:
-        return target.family.counters(connection, target.address)
+        before = target.family.counters(control, target.address)
+        outcome, _ = drive(workload, target, capabilities=has, **load)
+        after = target.family.counters(control, target.address)
     finally:
-        connection.close()
+        control.close()
+    return outcome, {name: after[name] - before.get(name, 0) for name in after}
 
 
 @pytest.fixture

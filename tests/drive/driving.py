@@ -7,6 +7,7 @@ from typing import Any
 from dbdyno.drive import Job, Stop, drive_for
 from dbdyno.model.sample import Outcome, Sample
 from dbdyno.model.trial import Load
+from dbdyno.targets.family import Capabilities
 from dbdyno.targets.target import Target, open_target
 from dbdyno.workload import INT, Column, Rollback, Table, Workload, option, state, transaction, varchar
 
@@ -46,6 +47,7 @@ def drive(
     stop: Stop | None = None,
     replay: bool = False,
     ack_path: Any = None,
+    capabilities: Capabilities | None = None,
     **load: Any,
 ) -> tuple[Outcome, list[Sample]]:
     """Run a job; its outcome and all its samples."""
@@ -55,7 +57,7 @@ def drive(
         opened,
         workload,
         Load(**{"connections": 1, "interval_s": 0.1, **load}),
-        opened.capabilities(),
+        capabilities or opened.capabilities(),
         ack_path=ack_path,
         replay=replay,
     )
