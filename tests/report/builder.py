@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ from dbdyno._engine import Histogram
 from dbdyno.model.plan import Plan
 from dbdyno.model.sample import Counts, Health, Outage, Outcome, Sample
 from dbdyno.model.trial import Trial
+from dbdyno.record.entries import CampaignEntry, TrialEntry
 from dbdyno.record.store import Store
 
 PLAN_TEXT = """\
@@ -127,11 +131,16 @@ def trials(campaign_id: str, of: Plan) -> list[Trial]:
     return found
 
 
+_QUANTILES = [NormalDist().inv_cdf(share) for share in (*np.linspace(0.02, 0.98, 17), 0.995, 0.9995)]
+
+
 def histogram(random: np.random.Generator, count: int, p50_ms: float) -> bytes:
-    """Log-normal latencies around a median."""
+    """About that many log-normal latencies around about that median, by quantiles: quick to make."""
     made = Histogram()
-    for value in np.exp(random.normal(np.log(max(p50_ms, 0.001) * 1e6), 0.35, count)):
-        made.record(int(value))
+    median = max(p50_ms, 0.001) * float(np.exp(random.normal(0, 0.03)))
+    for place, quantile in enumerate(_QUANTILES):
+        values = max(1, count // 17) if place < 17 else max(1, count // 100)
+        made.record_n(int(median * 1e6 * np.exp(0.35 * quantile)), values)
     return made.encode()
 
 
@@ -150,7 +159,7 @@ def figures(
     for step in range(-cold, steps):
         count = max(0, round(whole * interval * (0.8 if step < 0 else 1) * float(np.exp(random.normal(0, 0.04)))))
         codes = {"40001": 2} if trial.connections == 16 and trial.workload == "rw" and step == 3 else {}
-        encoded = histogram(random, min(count, 400), p50_ms)
+        encoded = histogram(random, count, p50_ms)
         if step >= 0:
             committed += count
             merged.merge(Histogram.decode(encoded))
@@ -194,8 +203,16 @@ def figures(
     return samples, Outcome(**{**fields, **changes})
 
 
-def build(
-    path: Path,
+@dataclass(frozen=True)
+class Built:
+    """A campaign as the store gives it back, without a store."""
+
+    campaign: CampaignEntry
+    trials: list[TrialEntry]
+    samples: dict[str, list[Sample]]
+
+
+def entries(
     of: Plan | None = None,
     *,
     speed: Speed = quickstart_speed,
@@ -204,30 +221,56 @@ def build(
     skip: Sequence[str] = (),
     seed: int = 1,
     plan_text: str = PLAN_TEXT,
-) -> str:
-    """Write a campaign to a store and return its id.
-
-    ``outcomes`` replaces fields of the outcome of the trials whose id (without the campaign) is given;
+) -> Built:
+    """A campaign. ``outcomes`` replaces fields of the outcome of the trials whose id (without the campaign) is given;
     ``skip`` names trials (likewise) that stay pending.
     """
     of = of or plan()
     random = np.random.default_rng(seed)
+    began = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+    campaign = CampaignEntry(
+        f"{of.name}-1", of.name, began, "interrupted" if skip else "done", of, plan_text, version="0.1.0"
+    )
+    made: list[TrialEntry] = []
+    samples: dict[str, list[Sample]] = {}
+    for trial in trials(campaign.id, of):
+        short = trial.id.removeprefix(f"{campaign.id}/")
+        samples[trial.id] = []
+        if short in skip:
+            made.append(TrialEntry(trial, "pending"))
+            continue
+        tps, p50 = speed(trial.target, trial.workload, trial.connections)
+        samples[trial.id], outcome = figures(trial, tps, p50, random, **(outcomes or {}).get(short, {}))
+        started = began + timedelta(seconds=2 * trial.number)
+        made.append(
+            TrialEntry(
+                trial,
+                outcome.state,
+                started,
+                started + timedelta(seconds=1.9),
+                (environments or {}).get(trial.target) or environment(trial.target),
+                outcome,
+                f"class Workload:  # {trial.workload_name}\n    pass\n",
+            )
+        )
+    return Built(campaign, made, samples)
+
+
+def build(path: Path, of: Plan | None = None, **how: Any) -> str:
+    """Write the campaign of :func:`entries` to a store and return its id."""
+    built = entries(of, **how)
     with Store.open(str(path), write=True) as store:
-        campaign = store.new_campaign(of, plan_text)
-        all_trials = trials(campaign.id, of)
-        store.add_trials(campaign.id, all_trials)
-        for trial in all_trials:
-            short = trial.id.removeprefix(f"{campaign.id}/")
-            if short in skip:
+        campaign = store.new_campaign(built.campaign.plan, built.campaign.plan_text)
+        assert campaign.id == built.campaign.id
+        store.add_trials(campaign.id, [entry.trial for entry in built.trials])
+        for entry in built.trials:
+            if entry.outcome is None:
                 continue
-            surroundings = (environments or {}).get(trial.target) or environment(trial.target)
-            store.begin_trial(trial.id, surroundings, f"class Workload:  # {trial.workload_name}\n    pass\n")
-            tps, p50 = speed(trial.target, trial.workload, trial.connections)
-            samples, outcome = figures(trial, tps, p50, random, **(outcomes or {}).get(short, {}))
-            for sample in samples:
-                store.add_sample(trial.id, sample)
-            store.finish_trial(trial.id, outcome, {})
-        store.set_state(campaign.id, "interrupted" if skip else "done")
+            store.begin_trial(entry.id, entry.environment, entry.source)
+            for sample in built.samples[entry.id]:
+                store.add_sample(entry.id, sample)
+            store.finish_trial(entry.id, entry.outcome, {})
+        store.set_state(campaign.id, built.campaign.state)
         return campaign.id
 
 

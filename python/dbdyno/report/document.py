@@ -62,9 +62,10 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Running text."""
+    """Running text; ``small`` for how to read what stands before it."""
 
     text: str
+    small: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,15 +139,15 @@ class _Page:
                     f'<p class="sentence"><span class="mark" aria-hidden="true">{_MARKS[tone]}</span> '
                     f"{escape(sentence)}</p>{detail}</div>"
                 )
-            case Paragraph(text):
-                return f"<p>{escape(text)}</p>"
+            case Paragraph(text, small):
+                return f"<p{' class=note' if small else ''}>{escape(text)}</p>"
             case Notice(text, warning):
                 return f'<p class="notice{" warning" if warning else ""}">{escape(text)}</p>'
             case Table():
                 return self._table(block)
             case Facts(caption, facts):
                 items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts)
-                return f"<h3>{escape(caption)}</h3><dl>{items}</dl>"
+                return f"<div><h3>{escape(caption)}</h3><dl>{items}</dl></div>"
             case Text(caption, text):
                 return f'<pre tabindex="0" aria-label="{escape(caption)}"><code>{escape(text)}</code></pre>'
             case Folded(summary, inner):
@@ -203,7 +203,7 @@ class _Page:
         label = escape(self.words("page.scrolls", caption=table.caption))
         return (
             f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'
-            f"<table{' class=code' if table.code else ''}><caption>{escape(table.caption)}</caption>"
+            f"<table{_classes(table)}><caption>{escape(table.caption)}</caption>"
             f"<thead><tr>{head}</tr></thead>{bodies}</table></div>{note}"
         )
 
@@ -211,9 +211,16 @@ class _Page:
 def _kind(block: Block) -> str:
     if isinstance(block, Chart) and block.kind == "sweep":
         return "charts"
+    if isinstance(block, Facts):
+        return "facts"
     if isinstance(block, Notice):
         return "warnings" if block.warning else "notices"
     return ""
+
+
+def _classes(table: Table) -> str:
+    names = [name for name, there in (("code", table.code), ("merged", table.merged)) if there]
+    return f' class="{" ".join(names)}"' if names else ""
 
 
 def _body(table: Table, rows: Sequence[Row]) -> str:

@@ -48,7 +48,7 @@ def _block(block: Block) -> list[str]:
         case Statement(subject, sentence, evidence, _):
             tail = [f"  \n{_escaped(evidence)}"] if evidence else []
             return "".join([f"**{_escaped(subject)}.** {_escaped(sentence)}", *tail]).split("\n")
-        case Paragraph(text):
+        case Paragraph(text, _):
             return [_escaped(text)]
         case Notice(text, warning):
             return [f"> **{_escaped(text)}**" if warning else f"> {_escaped(text)}"]

@@ -49,6 +49,11 @@ class Material:
         """Connection counts, ascending."""
         return sorted({cell.connections for cell in self.cells})
 
+    def title(self, workload: str) -> str:
+        """A workload's label, with its name where the plan gave it another one."""
+        name = next(entry.trial.workload_name for entry in self.trials if entry.trial.workload == workload)
+        return workload if name == workload else f"{workload} · {name}"
+
     def cells_of(self, workload: str) -> list[Cell]:
         """The cells of a workload, by connections, the baseline first."""
         found = [cell for cell in self.cells if cell.workload == workload]

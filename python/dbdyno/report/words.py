@@ -112,7 +112,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "evidence.unpaired": ("{count} rounds a side, run in blocks", "每方 {count} 轮，分块运行"),
     "evidence.unpaired#one": ("{count} round a side", "每方 {count} 轮"),
     "evidence.mixed": (
-        "Each of these holds at {confidence} confidence, all counts taken jointly. Over all of them {change} ({interval})",
+        "Each of these holds at {confidence} confidence, all taken jointly. Over all counts {change} ({interval})",
         "以上各项在 {confidence} 置信度下（所有连接数联合）成立；合计 {change}（{interval}）",
     ),
     "evidence.p95": (
@@ -192,11 +192,8 @@ TABLE: dict[str, tuple[str, str]] = {
         "双方使用各自默认的隔离级别：{levels}。",
     ),
     # Tables
-    "caption.throughput": ("{workload}: transactions per second", "{workload}：每秒事务数"),
-    "caption.latency": (
-        "{workload}: latency of committed transactions, ms",
-        "{workload}：已提交事务的延迟（毫秒）",
-    ),
+    "caption.throughput": ("Transactions per second", "每秒事务数"),
+    "caption.latency": ("Latency of committed transactions, ms", "已提交事务的延迟（毫秒）"),
     "caption.errors": ("Transactions by how they ended, all rounds together", "按结束方式统计的事务数，各轮合计"),
     "caption.generator": ("State of the load generator, rounds together", "压测端状况，各轮合计"),
     "caption.durability": ("What COMMIT means", "COMMIT 的含义"),
@@ -251,11 +248,12 @@ TABLE: dict[str, tuple[str, str]] = {
     "count.retries": ("Retries", "重试"),
     "count.reconnects": ("Reconnects", "重连"),
     "count.outages": ("Outages", "中断"),
-    "total.geometric": ("All, geometric mean", "全部，几何平均"),
+    "total.geometric": ("All", "合计"),
     "note.rate": (
         "Mean is the plain mean of the rounds; SD is their standard deviation in per cent of it",
         "平均为各轮的算术平均；标准差以占平均值的百分比表示",
     ),
+    "note.total": ("All: geometric mean over the connection counts", "合计：对各连接数取几何平均"),
     "note.bound": (
         "{mark} The client was, or may have been, the bottleneck in this round",
         "{mark} 该轮中压测端是（或可能是）瓶颈",
@@ -272,7 +270,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "note.errors": (
         "Scheduled = committed + rolled back + failed + unknown + skipped + unfinished. "
         "Only committed transactions are in throughput and latency. "
-        "Unknown: the connection was lost after COMMIT was sent. Error codes count every attempt that failed, also those that a retry made good.",
+        "Unknown: the connection was lost after COMMIT was sent. "
+        "Error codes count every attempt that failed, also those that a retry made good.",
         "计划 = 提交 + 回滚 + 失败 + 结果未知 + 跳过 + 未完成。吞吐量和延迟只计已提交的事务。"
         "结果未知：COMMIT 发出后连接中断。错误码统计每次失败的尝试，包括重试后成功的。",
     ),
@@ -282,18 +281,18 @@ TABLE: dict[str, tuple[str, str]] = {
         "客户端进程的 CPU：每条语句为平均值，占单核为各轮最大值。滞后：事务开始的延迟，第 99 百分位。",
     ),
     "how.change": (
-        "Change is the growth of the other target's figure over the baseline's; its interval holds the true change "
+        "Change is the growth of the other target’s figure over the baseline’s; its interval holds the true change "
         "with 95 % confidence for each row by itself. Faster or slower means that the interval leaves out zero; "
         "“within” means that it includes zero and reaches no further than 10 %.",
         "变化为另一目标相对基线的增长；区间以 95 % 的置信度（逐行而言）包含真实变化。"
         "“更快”“更慢”表示区间不含零；“差异 ≤”表示区间含零且不超出 10 %。",
     ),
     "how.interleaved": (
-        "Rounds were interleaved, so they are compared pair by pair: Student's t on the logarithms of their ratios.",
+        "Rounds were interleaved, so they are compared pair by pair: Student’s t on the logarithms of their ratios.",
         "各轮交错运行，因此逐轮配对比较：对比值的对数使用 t 分布。",
     ),
     "how.blocks": (
-        "Rounds ran in blocks, so the sides are compared as two samples: Welch's interval on logarithms. "
+        "Rounds ran in blocks, so the sides are compared as two samples: Welch’s interval on logarithms. "
         "Drift between the blocks cannot be told from a difference.",
         "各轮分块运行，因此将双方作为两个样本比较：对数上的 Welch 区间。块之间的漂移无法与真实差异区分。",
     ),
@@ -337,6 +336,7 @@ TABLE: dict[str, tuple[str, str]] = {
         "Transactions failed: {failed:,}. With unknown end: {unknown:,}. None of them is in a throughput.",
         "失败的事务：{failed:,}。结果未知：{unknown:,}。它们均不计入吞吐量。",
     ),
+    "errors.zero": ("Zero everywhere: {names}.", "均为零：{names}。"),
     "errors.trial": ("{trial}: {reason}", "{trial}：{reason}"),
     "generator.free": (
         "The client was not the bottleneck in any round, as far as it can tell by itself.",
@@ -369,7 +369,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "client.disk": ("Disk", "磁盘"),
     "client.python": ("Python", "Python"),
     "client.dbdyno": ("dbdyno", "dbdyno"),
-    "place.in_process": ("in the client's process", "客户端进程内"),
+    "place.in_process": ("in the client’s process", "客户端进程内"),
     "place.same_host": ("same machine", "同一台机器"),
     "place.remote": ("other machine", "另一台机器"),
     "campaign.id": ("Campaign", "编号"),

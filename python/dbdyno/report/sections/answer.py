@@ -15,7 +15,7 @@ def section(material: Material) -> Section:
         statements = _comparisons(material)
     else:
         statements = [_alone(material, workload) for workload in material.workloads]
-    return Section("answer", material.words("heading.answer"), (*statements, *_warnings(material), *_sides(material)))
+    return Section("answer", material.words("heading.answer"), (*statements, *_limits(material)))
 
 
 def _comparisons(material: Material) -> list[Block]:
@@ -24,7 +24,8 @@ def _comparisons(material: Material) -> list[Block]:
     found: list[Block] = []
     for workload in material.workloads:
         for comparison in (each for each in material.comparisons if each.workload == workload):
-            subject = f"{workload}: {comparison.other}" if several else workload
+            title = material.title(workload)
+            subject = f"{title}: {comparison.other}" if several else title
             tone = "" if comparison.mixed else sentences.tone(comparison.overall)
             found.append(
                 Statement(
@@ -42,7 +43,7 @@ def _alone(material: Material, workload: str) -> Block:
     words = material.words
     measured = [cell for cell in material.cells_of(workload) if cell.mean_tps is not None]
     if not measured:
-        return Statement(workload, words("alone.nothing", target=material.targets[0]), "", "quiet")
+        return Statement(material.title(workload), words("alone.nothing", target=material.targets[0]), "", "quiet")
     best = max(measured, key=lambda cell: cell.mean_tps or 0.0)
     p95 = format_ms(best.response.p95) if best.response else "–"
     text = words(
@@ -53,10 +54,11 @@ def _alone(material: Material, workload: str) -> Block:
         p95=p95,
     )
     rounds = sum(entry.counts for entry in best.rounds)
-    return Statement(workload, text, words.count("alone.rounds", rounds))
+    return Statement(material.title(workload), text, words.count("alone.rounds", rounds))
 
 
-def _warnings(material: Material) -> list[Block]:
+def _limits(material: Material) -> list[Block]:
+    """Warnings first, then what COMMIT means on each side, then the rest."""
     words = material.words
     found: list[Block] = []
     done = sum(entry.state == "done" for entry in material.trials)
@@ -72,10 +74,12 @@ def _warnings(material: Material) -> list[Block]:
                 warning=True,
             )
         )
-    found += _unequal_promises(material)
+    found += _unequal_durability(material)
     bound = [cell for cell in material.cells if cell.bound_rounds]
     if bound:
         found.append(Notice(_bound(material, bound), warning=True))
+    found += _sides(material)
+    found += _unequal_isolation(material)
     for target in material.targets:
         if material.server(target).get("in_process"):
             found.append(Notice(words("notice.in_process", target=target)))
@@ -99,22 +103,26 @@ def _bound(material: Material, bound: list[Cell]) -> str:
     return words("notice.bound" if reasons else "notice.bound_plain", places=places, reasons=reasons)
 
 
-def _unequal_promises(material: Material) -> list[Block]:
-    """COMMIT or isolation that do not mean the same on both sides."""
+def _unequal_durability(material: Material) -> list[Block]:
     words = material.words
-    found: list[Block] = []
     promises = {target: material.server(target).get("durable_commit") for target in material.environments}
-    if True in promises.values() and False in promises.values():
-        waits = [target for target, durable in promises.items() if durable is True]
-        not_waiting = [target for target, durable in promises.items() if durable is False]
-        text = words("notice.unequal_durability", durable=words.listed(waits), loose=words.listed(not_waiting))
-        found.append(Notice(text, warning=True))
-    if material.campaign.plan.isolation is None:
-        levels = {target: str(material.server(target).get("isolation") or "") for target in material.environments}
-        if len({level.lower().replace("-", " ") for level in levels.values() if level}) > 1:
-            shown = words.listed([f"{target}: {level}" for target, level in levels.items() if level])
-            found.append(Notice(words("notice.unequal_isolation", levels=shown)))
-    return found
+    if not {True, False} <= set(promises.values()):
+        return []
+    waiting = [target for target, durable in promises.items() if durable is True]
+    loose = [target for target, durable in promises.items() if durable is False]
+    text = words("notice.unequal_durability", durable=words.listed(waiting), loose=words.listed(loose))
+    return [Notice(text, warning=True)]
+
+
+def _unequal_isolation(material: Material) -> list[Block]:
+    """Only where the plan asks for none, so that each side has its own default."""
+    words = material.words
+    levels = {target: str(material.server(target).get("isolation") or "") for target in material.environments}
+    different = {level.lower().replace("-", " ") for level in levels.values() if level}
+    if material.campaign.plan.isolation is not None or len(different) < 2:
+        return []
+    shown = [f"{target} {level}" for target, level in levels.items() if level]
+    return [Notice(words("notice.unequal_isolation", levels=words.listed(shown)))]
 
 
 def _sides(material: Material) -> list[Block]:

@@ -18,7 +18,7 @@ def section(material: Material) -> Section:
     blocks: list[Block] = []
     for workload in material.workloads:
         parts: list[Block] = [*_charts(material, workload), _table(material, workload)]
-        blocks.append(Group(workload, tuple(parts)))
+        blocks.append(Group(material.title(workload), tuple(parts)))
     return Section("connections", words("heading.connections"), tuple(blocks))
 
 
@@ -61,7 +61,7 @@ def _short(value: float | None) -> float | None:
 def _table(material: Material, workload: str) -> Table:
     words = material.words
     columns = (
-        Column(words("col.connections"), number=True),
+        Column(words("col.connections")),
         Column(words("col.target")),
         *(Column(name, number=True) for name in (words("col.mean"), "p50", "p95", "p99", "p99.9")),
         Column(words("col.max"), number=True),
@@ -70,7 +70,7 @@ def _table(material: Material, workload: str) -> Table:
     )
     rows = tuple(_row(material, cell) for cell in material.cells_of(workload))
     return Table(
-        words("caption.latency", workload=workload),
+        words("caption.latency"),
         columns,
         rows,
         heads=2,

@@ -21,9 +21,10 @@ def section(material: Material) -> Section:
     for number, client in enumerate(clients, start=1):
         caption = words("caption.client") if len(clients) == 1 else f"{words('caption.client')} {number}"
         blocks.append(Facts(caption, tuple(_facts(material, client))))
+    blocks.append(_campaign(material))
     if material.environments:
         blocks.append(_servers(material))
-    blocks += [_campaign(material), _workloads(material)]
+    blocks.append(_workloads(material))
     notes = _notes(material)
     if notes:
         blocks.append(notes)

@@ -24,28 +24,47 @@ def section(material: Material) -> Section:
     for entry in material.trials:
         if entry.outcome is not None and entry.outcome.reason:
             blocks.append(Notice(words("errors.trial", trial=entry.id, reason=entry.outcome.reason), warning=True))
-    blocks.append(_table(material))
+    blocks += _table(material)
     return Section("errors", words("heading.errors"), tuple(blocks))
 
 
-def _table(material: Material) -> Table:
+def _table(material: Material) -> list[Block]:
+    """Columns that are zero everywhere become a sentence."""
     words = material.words
+    names = [name for name in ("rolled_back", *_TROUBLE) if any(getattr(cell.counts, name) for cell in material.cells)]
+    shown = ["scheduled", "committed", *names]
     outages = any(cell.outages for cell in material.cells)
-    names = ("scheduled", "committed", "rolled_back", *_TROUBLE)
+    codes = any(cell.errors for cell in material.cells)
     columns = [
         Column(words("col.workload")),
         Column(words("col.connections"), number=True),
         Column(words("col.target")),
-        *(Column(words(f"count.{name}"), number=True) for name in names),
+        *(Column(words(f"count.{name}"), number=True) for name in shown),
     ]
     if outages:
         columns.append(Column(words("count.outages"), number=True))
-    columns.append(Column(words("col.codes")))
-    rows = tuple(_row(cell, names, outages) for workload in material.workloads for cell in material.cells_of(workload))
-    return Table(words("caption.errors"), tuple(columns), rows, heads=3, merged=True, note=words("note.errors"))
+    if codes:
+        columns.append(Column(words("col.codes")))
+    rows = [
+        _row(cell, shown, outages, codes) for workload in material.workloads for cell in material.cells_of(workload)
+    ]
+    zero = [words(f"count.{name}").lower() for name in ("rolled_back", *_TROUBLE) if name not in names]
+    blocks: list[Block] = [
+        Table(
+            words("caption.errors"),
+            tuple(columns),
+            tuple(rows),
+            heads=3,
+            merged=True,
+            note=words("note.errors"),
+        )
+    ]
+    if zero:
+        blocks.insert(0, Paragraph(words("errors.zero", names=words.listed(zero))))
+    return blocks
 
 
-def _row(cell: Summary, names: tuple[str, ...], outages: bool) -> Row:
+def _row(cell: Summary, names: list[str], outages: bool, codes: bool) -> Row:
     cells = [Cell(cell.workload), Cell(str(cell.connections)), Cell(cell.target)]
     for name in names:
         value = getattr(cell.counts, name)
@@ -53,6 +72,8 @@ def _row(cell: Summary, names: tuple[str, ...], outages: bool) -> Row:
         cells.append(Cell(f"{value:,}", "warning" if warn else ("quiet" if value == 0 else "")))
     if outages:
         cells.append(Cell(f"{cell.outages:,}", "warning" if cell.outages else "quiet"))
-    codes = ", ".join(f"{code}: {count:,}" for code, count in sorted(cell.errors.items(), key=lambda item: -item[1]))
-    cells.append(Cell(codes or "–", "" if codes else "quiet"))
+    if codes:
+        by_count = sorted(cell.errors.items(), key=lambda item: -item[1])
+        text = ", ".join(f"{code}: {count:,}" for code, count in by_count)
+        cells.append(Cell(text or "–", "" if text else "quiet"))
     return Row(tuple(cells))

@@ -46,4 +46,4 @@ def _row(material: Material, cell: Summary) -> Row:
         verdict = Cell(f"{text}: {reasons}" if reasons else text, "warning")
     figures = (Cell(cpu), Cell(share), Cell(lag))
     head = (Cell(cell.workload), Cell(str(cell.connections)), Cell(cell.target))
-    return Row((*head, *figures, verdict, Cell(", ".join(cell.drives) or "–")))
+    return Row((*head, *figures, verdict, Cell(", ".join(cell.drives).replace(" ", "\N{NO-BREAK SPACE}") or "–")))

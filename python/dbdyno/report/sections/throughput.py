@@ -18,10 +18,12 @@ _NOTHING = Cell("–", "quiet")
 def section(material: Material) -> Section:
     """Throughput by round."""
     words = material.words
-    blocks: list[Block] = [Group(workload, (_table(material, workload),)) for workload in material.workloads]
+    blocks: list[Block] = [
+        Group(material.title(workload), (_table(material, workload),)) for workload in material.workloads
+    ]
     if material.comparisons:
         order = "how.interleaved" if material.campaign.plan.order == "interleaved" else "how.blocks"
-        blocks.append(Paragraph(f"{words('how.change')} {words(order)}"))
+        blocks.append(Paragraph(f"{words('how.change')} {words(order)}", small=True))
     return Section("throughput", words("heading.throughput"), tuple(blocks))
 
 
@@ -30,7 +32,7 @@ def _table(material: Material, workload: str) -> Table:
     summed = material.cells_of(workload)
     numbers = sorted({entry.number for cell in summed for entry in cell.rounds})
     compared = any(material.comparison(workload, cell.target) for cell in summed)
-    columns = [Column(words("col.connections"), number=True), Column(words("col.target"))]
+    columns = [Column(words("col.connections")), Column(words("col.target"))]
     columns += [Column(words("col.round", number=number), number=True) for number in numbers]
     columns += [Column(words("col.mean"), number=True), Column(words("col.sd"), number=True)]
     if compared:
@@ -43,13 +45,15 @@ def _table(material: Material, workload: str) -> Table:
     if compared and len({cell.connections for cell in summed}) > 1:
         rows += _totals(material, workload, len(numbers))
     notes = [words("note.rate")]
+    if any(row.total for row in rows):
+        notes.append(words("note.total"))
     if any(entry.bound for cell in summed for entry in cell.rounds):
         notes.append(words("note.bound", mark=BOUND_MARK))
     metric = next((each.metric for each in material.comparisons if each.workload == workload), "throughput")
     if metric == "p95":
         notes.append(words("note.open_loop"))
     return Table(
-        words("caption.throughput", workload=workload),
+        words("caption.throughput"),
         tuple(columns),
         tuple(rows),
         heads=2,

@@ -26,11 +26,10 @@
     return String(Number(value.toPrecision(3)));
   }
 
-  // Axis labels: 12000 is 12k, so that the axis stays narrow on a phone.
+  // Axis labels: millions are short, so that the axis stays narrow on a phone.
   function tick(value) {
     if (Math.abs(value) >= 1e6) return Number((value / 1e6).toPrecision(3)) + "M";
-    if (Math.abs(value) >= 1e4) return Number((value / 1e3).toPrecision(3)) + "k";
-    return String(Number(value.toPrecision(3)));
+    return Number(value.toPrecision(3)).toLocaleString("en-US");
   }
 
   function element(name, style, text) {
@@ -82,12 +81,12 @@
     return axis(c, Object.assign({
       type: "value", name: name, nameLocation: "end", nameGap: 10, min: 0,
       nameTextStyle: { color: c.soft, fontSize: 11.5, align: "left", padding: [0, 0, 0, -34] },
-      axisLine: { show: false }, axisTick: { show: false },
+      axisLine: { show: false, onZero: false }, axisTick: { show: false },
       splitLine: { show: true, lineStyle: { color: c.line } },
     }, more));
   }
 
-  function sweep(data, c) {
+  function sweep(data, c, width) {
     const latency = data.measure === "latency";
     const counts = [...new Set(data.series.flatMap((s) => s.points.map((p) => p.c)))].sort((a, b) => a - b);
     const logX = counts.length > 2 && counts[counts.length - 1] / counts[0] >= 8;
@@ -124,7 +123,7 @@
     const [first, last] = [at(counts[0]), at(counts[counts.length - 1])];
     const margin = counts.length > 1 ? (last - first) * 0.06 : 1;
     const places = counts.map(at);
-    option.grid = { left: 8, right: 16, top: legendHeight(series) + 30, bottom: 34, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
+    option.grid = { left: 8, right: 16, top: legendHeight(series, width) + 30, bottom: 34, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
     option.xAxis = axis(c, {
       type: "value", min: first - margin, max: last + margin, name: logX ? words.connections_log : words.connections,
       nameLocation: "middle", nameGap: 26,
@@ -156,27 +155,33 @@
     return option;
   }
 
-  function legendHeight(series) {
-    const names = new Set(series.map((s) => s.name));
-    const letters = [...names].reduce((sum, name) => sum + name.length + 8, 0);
-    return letters > 52 ? 42 : 20;
+  // Rows that the legend will take: an item is its symbol, a gap and about 6.5 pixels a letter.
+  function legendHeight(series, width) {
+    let rows = 1;
+    let used = 0;
+    for (const name of new Set(series.map((s) => s.name))) {
+      const item = 50 + [...name].reduce((sum, letter) => sum + (letter > "\u2e80" ? 12.5 : 6.8), 0);
+      if (used > 0 && used + item > width) {
+        rows += 1;
+        used = 0;
+      }
+      used += item;
+    }
+    return rows * 22;
   }
 
-  function timeline(data, c, chosen, width) {
+  function timeline(data, c, chosen, width, height) {
     const trials = chosen.filter((n) => n !== null).map((n) => data.trials[n]);
     const targets = [...new Set(data.trials.map((t) => t.target))];
     const option = base(c);
-    const narrow = width < 560;
-    const top = narrow && trials.length > 1 ? 66 : 50;
-    const height = narrow ? 560 : 600;
-    const room = height - top - 60;
-    const parts = [0.4, 0.38, 0.12].map((share) => Math.round(room * share));
-    const gap = Math.round(room * 0.05) + 14;
+    const named = trials.map((trial) => ({ name: trial.workload + " · " + trial.label }));
+    const top = legendHeight(named, width) + 26;
+    const gap = 42;
+    const room = height - top - 50 - 2 * gap;
+    const parts = [0.45, 0.4, 0.15].map((share) => Math.round(room * share));
     let from = top;
     option.grid = parts.map((tall) => {
-      const grid = { left: 8, right: 16, top: from, height: tall, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
-      grid.left = 52;
-      grid.outerBoundsMode = "none";
+      const grid = { left: 56, right: 16, top: from, height: tall, outerBoundsMode: "none" };
       from += tall + gap;
       return grid;
     });
@@ -187,9 +192,9 @@
       type: "value", gridIndex: i, min: begin, max: end, axisLabel: { show: i === 2, color: c.soft, fontSize: 11.5, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: tick },
       name: i === 2 ? words.seconds : "", nameLocation: "middle", nameGap: 26,
     }));
-    const errorsMost = Math.max(1, ...trials.flatMap((t) => t.errors));
+    const quiet = trials.every((t) => t.errors.every((rate) => rate === 0));
     option.yAxis = [words.tps, words.ms + ": p95, p50", words.errors].map((name, i) =>
-      valueAxis(c, name, Object.assign({ gridIndex: i, splitNumber: i === 2 ? 1 : 4 }, i === 2 ? { max: Number((errorsMost * 1.05).toPrecision(2)), interval: Number((errorsMost * 1.05).toPrecision(2)) } : {})));
+      valueAxis(c, name, { gridIndex: i, splitNumber: i === 2 ? 2 : 4, max: i === 2 && quiet ? 1 : null }));
     option.axisPointer = { link: [{ xAxisIndex: "all" }] };
     option.series = [];
     trials.forEach((trial, place) => {
@@ -259,7 +264,7 @@
     const data = report.charts[one.number];
     const c = colours();
     const chosen = data.kind === "timeline" ? chosenOf(one.number) : null;
-    const option = data.kind === "timeline" ? timeline(data, c, chosen, one.chart.getWidth()) : sweep(data, c);
+    const option = data.kind === "timeline" ? timeline(data, c, chosen, one.chart.getWidth(), one.chart.getHeight()) : sweep(data, c, one.chart.getWidth());
     one.chart.setOption(option, { notMerge: true });
   }
 
