@@ -1,21 +1,25 @@
 """Whole output of commands, compared with files: help, wrong words, and what a run prints.
 
-A case is one command (``CASES``) in a folder that ``prepared`` has filled; its file holds the words, stdout,
-stderr and the exit status. Figures that differ from run to run are replaced (``filtered``).
+A case is one command (``CASES``), run in this process in a folder that ``stages`` has filled; its file holds the
+words, stdout, stderr and the exit status. What differs from run to run is replaced (``filtered``).
 
     DBDYNO_GOLDEN=write pytest tests/golden        writes the files anew; read the difference before committing it
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from dataclasses import dataclass, field
+import shutil
+import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from command_line import CommandLine, Ended, joined
+from command_line import joined
+from dbdyno.cli.app import run_words
 
 HERE = Path(__file__).parent
 WRITE = os.environ.get("DBDYNO_GOLDEN") == "write"
@@ -69,20 +73,19 @@ class Broken(Workload):
 
 @dataclass(frozen=True)
 class Case:
-    """One command. ``before`` are commands that must succeed first."""
+    """One command. ``stage`` names what was done in its folder before."""
 
     name: str
     words: tuple[str, ...]
-    before: tuple[tuple[str, ...], ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
+    stage: str = "fresh"
 
 
-def case(name: str, line: str, *before: str, **env: str) -> Case:
+def case(name: str, line: str, stage: str = "fresh") -> Case:
     """A case from words separated by blanks."""
-    return Case(name, tuple(line.split()), tuple(tuple(each.split()) for each in before), env)
+    return Case(name, tuple(line.split()), stage)
 
 
-PREPARED = "prepare oltp_point_select sqlite:///a.db --opt table_size=100"
+PREPARE = "prepare oltp_point_select sqlite:///a.db --opt table_size=100"
 RUN = "run plan.toml --store s.db"
 COMMANDS = (
     *("quickstart", "bench", "run", "resume", "prepare", "check", "cleanup", "list"),
@@ -119,44 +122,64 @@ CASES = [
     case("wrong-server-kind", "server start postgres"),
     case("wrong-server-name", "server stop nothing"),
     case("wrong-no-store", "list"),
-    case("wrong-campaign", "show smal-1 --store s.db", RUN),
-    case("wrong-trial", "show small-1/oltp_point_select/left/c1/r9 --store s.db", RUN),
-    case("wrong-format", "report small-1 --format htlm --store s.db", RUN),
+    case("wrong-campaign", "show smal-1 --store s.db", "run"),
+    case("wrong-trial", "show small-1/oltp_point_select/left/c1/r9 --store s.db", "run"),
+    case("wrong-format", "report small-1 --format htlm --store s.db", "run"),
     # Databases that are not as they should be
     case("closed-port", "bench oltp_point_select postgresql://u@127.0.0.1:1/db"),
     case("missing-folder", "bench oltp_point_select sqlite:///nowhere/a.db"),
     case("missing-table", "bench oltp_point_select sqlite:///a.db --no-prepare"),
     case("check-nothing", "check oltp_point_select sqlite:///a.db"),
     case("foreign-table", "bench oltp_point_select sqlite:///foreign.db -n 10 --opt table_size=100"),
-    case("too-few-rows", "bench oltp_point_select sqlite:///a.db -n 10 --opt table_size=200", PREPARED),
+    case("too-few-rows", "bench oltp_point_select sqlite:///a.db -n 10 --opt table_size=200", "prepared"),
     # What a run says
-    case("prepare", PREPARED),
-    case("check", "check oltp_point_select sqlite:///a.db --opt table_size=100", PREPARED),
-    case("cleanup", "cleanup oltp_point_select sqlite:///a.db", PREPARED),
+    case("prepare", PREPARE),
+    case("check", "check oltp_point_select sqlite:///a.db --opt table_size=100", "prepared"),
+    case("cleanup", "cleanup oltp_point_select sqlite:///a.db", "prepared"),
     case("bench", "bench oltp_point_select sqlite:///a.db -c 1,2 -n 20 --opt table_size=100"),
     case("dry-run", "run plan.toml --dry-run"),
     case("run", RUN),
-    case("list", "list --store s.db", RUN),
-    case("show", "show small-1 --store s.db", RUN),
-    case("show-trials", "show small-1 --trials --store s.db", RUN),
-    case("compare", "compare small-1 --store s.db", RUN),
-    case("export-csv", "export small-1 --format csv --store s.db", RUN),
+    case("list", "list --store s.db", "run"),
+    case("show", "show small-1 --store s.db", "run"),
+    case("show-trial", "show small-1/oltp_point_select/left/c1/r2 --store s.db", "run"),
+    case("show-trials", "show small-1 --trials --store s.db", "run"),
+    case("compare", "compare small-1 --store s.db", "run"),
+    case("export-csv", "export small-1 --format csv --store s.db", "run"),
 ]
 
 
-@pytest.fixture
-def prepared(dbdyno: CommandLine) -> CommandLine:
-    """The command in a folder with plans, a broken workload and a database that is not ours."""
-    import sqlite3
-    from contextlib import closing
-
-    dbdyno.write("plan.toml", PLAN)
-    dbdyno.write("wrong.toml", WRONG_PLAN)
-    dbdyno.write("broken.py", NO_WORKLOAD)
-    with closing(sqlite3.connect(dbdyno.folder / "foreign.db")) as connection:
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders to copy: plans and a database that is not ours; that with tables prepared; that with a plan run."""
+    fresh = tmp_path_factory.mktemp("stages") / "fresh"
+    fresh.mkdir()
+    (fresh / "plan.toml").write_text(PLAN, encoding="utf-8")
+    (fresh / "wrong.toml").write_text(WRONG_PLAN, encoding="utf-8")
+    (fresh / "broken.py").write_text(NO_WORKLOAD, encoding="utf-8")
+    with contextlib.closing(sqlite3.connect(fresh / "foreign.db")) as connection:
         connection.execute("CREATE TABLE sbtest1 (customer TEXT)")
         connection.commit()
-    return dbdyno
+    found = {"fresh": fresh}
+    for stage, line in (("prepared", PREPARE), ("run", RUN)):
+        found[stage] = Path(shutil.copytree(fresh, fresh.with_name(stage)))
+        with contextlib.chdir(found[stage]):
+            assert run_words(line.split()) == 0
+    return found
+
+
+@pytest.fixture
+def folder(
+    request: pytest.FixtureRequest, stages: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """The case's own folder, which is where it stands, with an empty home beside it."""
+    work = Path(shutil.copytree(stages[request.node.callspec.params["case"].stage], tmp_path / "work"))
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TZ", "UTC")
+    for name in ("DBDYNO_HOME", "XDG_DATA_HOME", "DBDYNO_STORE", "DBDYNO_PASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    return work
 
 
 def filtered(text: str, folder: Path) -> str:
@@ -175,22 +198,29 @@ def without_figures(text: str) -> str:
     return re.sub(r" {2,}", "  ", _FIGURE.sub("N", text))
 
 
-def golden(case: Case, ended: Ended, folder: Path) -> str:
+#: Cases whose output holds measured figures.
+MEASURED = ("bench", "run", "show", "show-trials", "show-trial", "compare", "prepare", "check")
+
+
+def golden(case: Case, stdout: str, stderr: str, status: int, folder: Path) -> str:
     """What the case's file should hold."""
-    stdout, stderr = filtered(ended.stdout, folder), filtered(ended.stderr, folder)
-    if case.name in ("bench", "run", "show", "show-trials", "compare", "prepare", "check", "dry-run"):
+    stdout, stderr = filtered(stdout, folder), filtered(stderr, folder)
+    if case.name in MEASURED:
         stdout, stderr = without_figures(stdout), without_figures(stderr)
     if case.name == "export-csv":
         head, *rows = stdout.splitlines()
         stdout = "\n".join([head, *(",".join(row.split(",")[:6]) + ",…" for row in rows)]) + "\n"
-    return f"$ dbdyno {joined(case.words)}\n{stdout}--- stderr\n{stderr}--- exit {ended.status}\n"
+    return f"$ dbdyno {joined(case.words)}\n{stdout}--- stderr\n{stderr}--- exit {status}\n"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda each: each.name)
-def test_output_is_as_agreed(case: Case, prepared: CommandLine) -> None:
-    for words in case.before:
-        prepared.ok(*words)
-    found = golden(case, prepared.run(*case.words, env=case.env), prepared.folder)
+def test_output_is_as_agreed(case: Case, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    status = run_words(case.words)
+    said = capsys.readouterr()
+    found = golden(case, said.out, said.err, status, folder)
+    assert "Traceback" not in found
+    assert "mistake in dbdyno" not in found
     path = HERE / f"{case.name}.txt"
     if WRITE:
         path.write_text(found, encoding="utf-8")
@@ -200,10 +230,3 @@ def test_output_is_as_agreed(case: Case, prepared: CommandLine) -> None:
 
 def test_no_golden_file_is_left_over() -> None:
     assert {path.stem for path in HERE.glob("*.txt")} == {case.name for case in CASES}
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda each: each.name)
-def test_no_golden_line_is_a_traceback(case: Case) -> None:
-    text = (HERE / f"{case.name}.txt").read_text(encoding="utf-8")
-    assert "Traceback" not in text
-    assert "mistake in dbdyno" not in text
