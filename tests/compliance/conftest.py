@@ -6,18 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.compliance.speech import ACCOUNTS
 
 from dbdyno.targets.family import Capabilities, Connection
 from dbdyno.targets.target import Target, open_target
-from dbdyno.workload.table import INT, Column, Table, char
-
-#: A small table that most tests write to.
-ACCOUNTS = Table(
-    "accounts",
-    (Column("id", INT), Column("balance", INT, default=0), Column("name", char(20), default="", binary=True)),
-    key=("id",),
-    engine="innodb",
-)
+from dbdyno.workload.table import Table
 
 
 @pytest.fixture

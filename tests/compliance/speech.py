@@ -1,8 +1,17 @@
-"""What a test must say differently to each server: who am I, end that session, which isolation level is this?"""
+"""The table that most tests write to, and what a test must say differently to each server."""
 
 from __future__ import annotations
 
 from dbdyno.targets.family import Connection
+from dbdyno.workload.table import INT, Column, Table, char
+
+#: A small table that most tests write to.
+ACCOUNTS = Table(
+    "accounts",
+    (Column("id", INT), Column("balance", INT, default=0), Column("name", char(20), default="", binary=True)),
+    key=("id",),
+    engine="innodb",
+)
 
 FLAVOURS = {
     "sqlite": "sqlite",

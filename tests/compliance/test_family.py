@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from tests.compliance import speech
 
 from dbdyno.model.errors import UsageError
 from dbdyno.targets.family import Capabilities, Connection, DbError, ErrorClass
@@ -29,10 +30,9 @@ from dbdyno.workload.table import (
     decimal,
     varchar,
 )
-from tests.compliance import speech
 
 Connect = Callable[..., Connection]
-TRICKY = "it's 100 % \"so\", a `tick`, a back\\slash, a ? mark, -- no comment,\n a line; ünï 数据库 🚀"
+TRICKY = 'it\'s 100 % "so", a `tick`, a back\\slash, a ? mark, -- no comment,\n a line; ünï 数据库 🚀'
 
 
 def error_of(target: Target, call: Callable[[], Any]) -> DbError:
@@ -175,7 +175,7 @@ def test_rows_matched_are_counted_not_rows_changed(connection: Connection, accou
 
 def test_execute_many_runs_each_row_and_adds_up(connection: Connection, accounts: str) -> None:
     matched = connection.execute_many(
-        "UPDATE accounts SET balance = balance + ? WHERE id = ?", [(1, i) for i in range(0, 2100)]
+        "UPDATE accounts SET balance = balance + ? WHERE id = ?", [(1, i) for i in range(2100)]
     )
     assert matched == 10
     assert connection.fetch("SELECT SUM(balance) FROM accounts")[0][0] == 1010
@@ -241,9 +241,7 @@ def test_statements_in_a_pipeline_all_take_effect(connection: Connection, accoun
     assert connection.fetch("SELECT balance FROM accounts WHERE id <= 2 ORDER BY id") == [(1,), (2,)]
 
 
-def test_an_error_in_a_pipeline_is_that_statements_error(
-    target: Target, connection: Connection, accounts: str
-) -> None:
+def test_an_error_in_a_pipeline_is_that_statements_error(target: Target, connection: Connection, accounts: str) -> None:
     def run() -> None:
         with connection.pipeline():
             connection.execute("UPDATE accounts SET balance = ? WHERE id = ?", (1, 1))
@@ -259,9 +257,7 @@ def test_an_error_in_a_pipeline_is_that_statements_error(
 # -- isolation
 
 
-def test_each_isolation_level_is_really_set(
-    server: str, connect: Connect, has: Capabilities, accounts: str
-) -> None:
+def test_each_isolation_level_is_really_set(server: str, connect: Connect, has: Capabilities, accounts: str) -> None:
     for level in has.isolation:
         connection = connect(isolation=level)
         if server != "sqlite":
