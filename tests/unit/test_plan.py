@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.campaign.oneoff import oneoff_plan
+from dbdyno.campaign.planerrors import toml_keys
 from dbdyno.campaign.planfile import parse_plan, read_plan, shipped_plan
 from dbdyno.campaign.trials import estimate_s, expand
 from dbdyno.model.errors import UsageError
 from dbdyno.model.masking import mask_passwords, without_password
-from dbdyno.model.plan import Plan
+from dbdyno.model.plan import Plan, PlanHooks, PlanTarget, PlanWorkload
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -255,6 +256,13 @@ def test_a_plan_that_is_not_there(tmp_path: Path) -> None:
 def test_shipped_plans_are_right(name: str) -> None:
     plan, _ = read_plan(REPOSITORY / "plans" / f"{name}.toml")
     assert plan.name == name
+
+
+def test_every_key_of_a_plan_is_explained() -> None:
+    text = (REPOSITORY / "plans" / "README.md").read_text()
+    for table in (Plan, PlanTarget, PlanWorkload, PlanHooks):
+        for key in set(toml_keys(table)) - {"target", "workload", "hooks"}:
+            assert f"`{key}`" in text, key
 
 
 def test_quickstart_in_the_package_is_the_one_in_plans() -> None:

@@ -14,7 +14,7 @@ from dbdyno.campaign.observer import Observer
 from dbdyno.campaign.sides import AskPassword, Side, make_ready
 from dbdyno.campaign.trials import expand
 from dbdyno.drive import Job, Stop, drive_for
-from dbdyno.load import Progress, ensure, require
+from dbdyno.load import Progress, cleanup, ensure, require
 from dbdyno.model.errors import DbdynoError, Interrupted, RunError
 from dbdyno.model.plan import Plan
 from dbdyno.model.sample import Counts, Health, Outcome, Sample
@@ -110,7 +110,8 @@ class _Campaign:
         self._stop = stop
         self._loaded: set[tuple[str, str]] = set()  # (target, workload) whose data were seen to be there
         self._sizes: dict[str, int] = {}  # target: bytes at its first trial
-        self._shrunk: set[str] = set()  # targets where a workload ran that may leave tables short
+        # target: tables to which a trial may have added or from which it may have removed rows
+        self._altered: dict[str, set[str]] = {label: set() for label in sides}
         self._programs: dict[str, str] = {}  # workload: hash of what its finished trials ran
 
     def run(self) -> CampaignEntry:
@@ -118,7 +119,10 @@ class _Campaign:
         state = "failed"
         try:
             state = self._run()
-        except (Interrupted, KeyboardInterrupt):
+        except Interrupted as interruption:
+            state = "interrupted"
+            self._observer.note(str(interruption))
+        except KeyboardInterrupt:
             state = "interrupted"
             raise
         except _StoreFailed as error:
@@ -149,11 +153,8 @@ class _Campaign:
         return "interrupted"
 
     def _run_trials(self, left: Sequence[Trial]) -> None:
-        try:
-            for trial in left:
-                self._load(trial)
-        except Interrupted:
-            return
+        for trial in left:
+            self._load(trial)
         for number, trial in enumerate(left):
             if number and self._plan.pause_s:
                 self._stop.wait(self._plan.pause_s)
@@ -171,9 +172,11 @@ class _Campaign:
     def _load(self, trial: Trial) -> None:
         """See that the trial's data are there. Cheap when they are; tables are shared by workloads."""
         pair = (trial.target, trial.workload)
-        if pair in self._loaded:
-            return
+        if pair not in self._loaded:
+            self._ensure(trial)
+            self._loaded.add(pair)
 
+    def _ensure(self, trial: Trial) -> None:
         def progress(step: Progress) -> None:
             self._observer.preparing(trial.target, trial.workload, step)
             if self._stop.requested:
@@ -183,7 +186,6 @@ class _Campaign:
         report = ensure(self._sides[trial.target].target, workload, seed=self._plan.seed, progress=progress)
         if not report.already_there:
             self._observer.note(report.sentence)
-        self._loaded.add(pair)
 
     def _run_trial(self, trial: Trial) -> Outcome:
         side, workload = self._sides[trial.target], self._workloads[trial.workload]
@@ -201,25 +203,31 @@ class _Campaign:
             self._store.finish_trial(trial.id, outcome, {} if problem else capture_after(side.target))
         except RunError as error:
             raise _StoreFailed(str(error)) from error
-        if any(table.needed_rows < table.units for table in workload.schema()):
-            self._shrunk.add(trial.target)
+        # A workload that needs fewer rows than it loads adds or removes rows while it runs.
+        self._altered[trial.target] |= {table.name for table in workload.schema() if table.needed_rows < table.units}
         self._observer.trial_finished(trial, outcome)
         return outcome
 
     def _look(self, trial: Trial, side: Side, workload: Workload) -> tuple[dict[str, Any], str]:
         """The environment before the trial, and why the trial cannot begin ("" when it can)."""
+        altered = self._altered[trial.target] & {table.name for table in workload.schema()}
+        problem = ""
+        try:
+            if altered and self._plan.reload == "changed":
+                cleanup(side.target, workload)
+                self._ensure(trial)
+                self._altered[trial.target] -= altered
+            elif altered:
+                require(side.target, workload)
+        except RunError as error:
+            problem = str(error)
         try:
             environment = capture(
                 side.target, isolation=trial.load.isolation, managed=side.managed, store=self._store.path
             )
         except RunError as error:
-            return unreachable(side.target, side.managed), str(error)
-        if trial.target in self._shrunk:
-            try:
-                require(side.target, workload)
-            except RunError as error:
-                return environment, str(error)
-        return environment, ""
+            return unreachable(side.target, side.managed), problem or str(error)
+        return environment, problem
 
     def _drive(self, trial: Trial, side: Side, workload: Workload) -> Outcome:
         """Run the trial; a run that cannot begin is a failed trial, a store that takes no sample ends all."""
@@ -241,6 +249,12 @@ class _Campaign:
 
     def _notes(self, trial: Trial, environment: Mapping[str, Any]) -> list[str]:
         notes = []
+        tables = {table.name for table in self._workloads[trial.workload].schema()}
+        if altered := sorted(tables & self._altered[trial.target]):
+            notes.append(
+                f"earlier trials added rows to {altered[0]}{' and others' * (len(altered) > 1)} or removed some;"
+                ' reload = "changed" loads such tables anew'
+            )
         size = environment.get("server", {}).get("database_bytes_before")
         if size:
             first = self._sizes.setdefault(trial.target, size)

@@ -103,6 +103,8 @@ class Plan(_Part):
     interval_s: Annotated[Seconds, Field(ge=SHORTEST_INTERVAL_S)] = Field(1.0, alias="interval")
     pause_s: Annotated[Seconds, Field(ge=0)] = Field(0.0, alias="pause")
     order: Literal["interleaved", "blocks"] = "interleaved"
+    #: Before a trial, drop and load anew the tables to which earlier ones added or from which they removed rows.
+    reload: Literal["never", "changed"] = "never"
     isolation: Isolation | None = None
     rate: Annotated[Real, Field(gt=0)] | None = None
     arrivals: Literal["poisson", "even"] = "poisson"
