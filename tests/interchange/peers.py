@@ -20,6 +20,11 @@ _OURS = re.compile(r"\b(sbtest|pgbench_)", re.IGNORECASE)
 _FRAMES = {"BEGIN", "COMMIT", "ROLLBACK", "END", "START TRANSACTION"}
 
 
+def as_options(words: list[str]) -> dict[str, str]:
+    """sysbench's ``--table-size=5`` as a workload's options."""
+    return dict(word.removeprefix("--").split("=", 1) for word in words)
+
+
 def normal(sql: str, parameters: tuple[str, ...] = ()) -> Sent:
     """A statement without its values, blanks and final semicolon, and the values' shapes.
 
@@ -97,6 +102,7 @@ class GeneralLog(Witness):
                 yield seen
             finally:
                 connection.execute("SET GLOBAL general_log = 'OFF'")
+                connection.execute("SET GLOBAL log_output = 'FILE'")
             seen.logged += self._lines(connection)
         finally:
             connection.close()
