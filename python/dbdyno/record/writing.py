@@ -19,6 +19,10 @@ from dbdyno.record import rows
 from dbdyno.record.schema import CAMPAIGN, OUTCOME, SAMPLE, SOURCE, TRIAL
 
 
+#: Made once, values given at execution: a sample must cost little while something is being measured.
+_ADD_SAMPLE = sa.insert(SAMPLE)
+
+
 def our_version() -> str:
     """The installed dbdyno's version; ``unknown`` in a source tree that was never installed."""
     try:
@@ -109,7 +113,7 @@ def begin_trial(connection: sa.Connection, trial_id: str, environment: Mapping[s
 
 def add_sample(connection: sa.Connection, trial_id: str, number: int, sample: Sample) -> None:
     """Add the sample of one interval."""
-    connection.execute(sa.insert(SAMPLE).values(rows.sample_row(trial_id, number, sample)))
+    connection.execute(_ADD_SAMPLE, rows.sample_row(trial_id, number, sample))
 
 
 def finish_trial(
