@@ -18,7 +18,6 @@ from dbdyno.model.trial import Trial
 from dbdyno.record import rows
 from dbdyno.record.schema import CAMPAIGN, OUTCOME, SAMPLE, SOURCE, TRIAL
 
-
 #: Made once, values given at execution: a sample must cost little while something is being measured.
 _ADD_SAMPLE = sa.insert(SAMPLE)
 
