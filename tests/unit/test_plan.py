@@ -13,7 +13,7 @@ from dbdyno.campaign.planerrors import toml_keys
 from dbdyno.campaign.planfile import parse_plan, read_plan, shipped_plan
 from dbdyno.campaign.trials import estimate_s, expand
 from dbdyno.model.errors import UsageError
-from dbdyno.model.masking import mask_passwords, without_password
+from dbdyno.model.masking import holds_literal_password, mask_passwords, without_password
 from dbdyno.model.plan import Plan, PlanHooks, PlanTarget, PlanWorkload
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -373,6 +373,23 @@ def test_no_password_survives_masking(password: str) -> None:
     secret = f"hunter2{password}"
     assert "hunter2" not in mask_passwords(f'url = "mysql://joe:{secret}@h/db"')
     assert without_password(f"mysql://joe:{secret}@h/db") == "mysql://joe@h/db"
+
+
+@pytest.mark.parametrize(
+    ("command", "literal"),
+    [
+        ("client --password=hunter2", True),
+        ("MYSQL_PWD=hunter2 client", True),
+        ("PGPASSWORD='hunter2' psql", True),
+        ("curl http://joe:hunter2@host/drop", True),
+        ('client --password="$SECRET"', False),
+        ("PGPASSWORD=$SECRET psql", False),
+        ("PWD=/tmp sync", False),
+        ("sync; echo 3 > /proc/sys/vm/drop_caches", False),
+    ],
+)
+def test_hooks_with_a_password_written_out_are_refused(command: str, literal: bool) -> None:
+    assert holds_literal_password(command) is literal
 
 
 def test_settings_that_hold_a_password_are_masked() -> None:

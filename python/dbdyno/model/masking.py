@@ -10,9 +10,7 @@ import re
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<rest>[^\s\"']*)")
 _SETTING = re.compile(r"\b(?P<key>password|passwd|pwd)(?P<is>\s*=\s*)(?P<value>[^\s&\"',;\\$]+)", re.IGNORECASE)
-_LITERAL_PASSWORD = re.compile(
-    r"(?:--?password|--?passwd|PGPASSWORD|MYSQL_PWD|DBDYNO_PASSWORD)\s*=\s*[\"']?[^\s$\"'{]", re.IGNORECASE
-)
+_LITERAL_PASSWORD = re.compile(r"(?:\w*password|\w*passwd|\w+_pwd)\s*=\s*[\"']?[^\s$\"'{]", re.IGNORECASE)
 
 
 def _cut(rest: str) -> tuple[str, str] | None:
