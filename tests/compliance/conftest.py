@@ -19,8 +19,8 @@ def target(server_url: str) -> Target:
 
 
 @pytest.fixture
-def connect(target: Target) -> Iterator[Callable[..., Connection]]:
-    """Open connections of the load; those still open at the end are closed."""
+def connect(target: Target, make: Callable[[Table], None]) -> Iterator[Callable[..., Connection]]:
+    """Open connections of the load; those still open at the end are closed, before the tables are dropped."""
     opened: list[Connection] = []
 
     def open_one(isolation: str | None = None, endpoint: int = 0) -> Connection:
@@ -53,7 +53,7 @@ def has(target: Target) -> Capabilities:
 
 
 @pytest.fixture
-def make(target: Target, connect: Callable[..., Connection]) -> Iterator[Callable[[Table], None]]:
+def make(target: Target) -> Iterator[Callable[[Table], None]]:
     """Create tables; they are dropped at the end, the last one first."""
     dialect, made = target.family.dialect, []
 

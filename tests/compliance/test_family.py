@@ -305,7 +305,7 @@ def test_for_update_makes_the_second_wait_until_the_first_commits(
     other.commit()
 
 
-def test_a_real_deadlock_is_retryable_for_one_and_harmless_for_the_other(
+def test_a_real_deadlock_is_retryable_and_loses_nothing(
     target: Target, connect: Connect, has: Capabilities, accounts: str, server_url: str
 ) -> None:
     update = "UPDATE accounts SET balance = balance + 1 WHERE id = ?"
@@ -337,8 +337,10 @@ def test_a_real_deadlock_is_retryable_for_one_and_harmless_for_the_other(
     with ThreadPoolExecutor(2) as pool:
         outcomes = list(pool.map(lambda arguments: side(*arguments), sides))
     errors = [outcome for outcome in outcomes if outcome is not None]
-    assert [error.kind for error in errors] == [ErrorClass.RETRYABLE]
-    assert connect().fetch("SELECT SUM(balance) FROM accounts WHERE id <= 2")[0][0] == 202
+    # One victim is enough for a server, and most choose one; a slow machine may make it two.
+    assert {error.kind for error in errors} == {ErrorClass.RETRYABLE}
+    done = len(sides) - len(errors)
+    assert connect().fetch("SELECT SUM(balance) FROM accounts WHERE id <= 2")[0][0] == 200 + 2 * done
 
 
 # -- errors

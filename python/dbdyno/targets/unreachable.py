@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import re
 import socket
+from pathlib import Path
 
 from dbdyno.targets.url import Address, Endpoint
 
@@ -46,6 +47,15 @@ def silent_sentence(endpoint: Endpoint, timeout_s: float) -> str:
 def closed_sentence(endpoint: Endpoint) -> str:
     """The other side hung up during the login."""
     return f"{endpoint} closed the connection during the login; is it this kind of database?"
+
+
+def missing_file_sentence(address: Address) -> str:
+    """The sentence for a file of tls_ca, tls_cert or tls_key that is not there, "" when all are."""
+    for name in ("tls_ca", "tls_cert", "tls_key"):
+        path = address.params.get(name)
+        if path and not Path(path).is_file():
+            return f"there is no file {path}, which {name} names"
+    return ""
 
 
 def login_sentence(address: Address, endpoint: Endpoint) -> str:

@@ -132,7 +132,8 @@ def connect(
     statements = ["SET time_zone = '+00:00'", *setup]
     if isolation is not None:
         statements.insert(0, f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation.upper()}")
-    problem = ""
+    if problem := unreachable.missing_file_sentence(address):
+        raise RunError(problem)
     try:
         raw = _open(address, where, timeout_s, CONTROL_APPLICATION if control else APPLICATION)
         try:
@@ -227,8 +228,6 @@ def refused(address: Address, where: Endpoint, error: BaseException, timeout_s: 
         if "doesn't support" in text:
             return f"{where} has no TLS; use tls=disable, or tls=prefer to take what there is"
         return f"TLS with {where} failed: {unreachable.scrub(str(original or text), address)}"
-    if isinstance(error, FileNotFoundError) and error.filename is None and address.params.get("tls"):
-        return "a file named by tls_ca, tls_cert or tls_key does not exist"
     if isinstance(original, OSError):
         return unreachable.transport_sentence(where, original, timeout_s)
     if isinstance(error, OSError) and not isinstance(error, pymysql.err.Error):
@@ -240,7 +239,7 @@ def refused(address: Address, where: Endpoint, error: BaseException, timeout_s: 
         return f"{where} has no database {name!r}; create it with: CREATE DATABASE `{name}`"
     if number == 1044:
         return f"{where} does not let user {address.user!r} use database {address.database!r}; GRANT it"
-    if number in (1040, 1203):
+    if number in (1040, 1203) or (number == 1226 and "connections" in text):
         return f"{where} has no connection left; raise the server's max_connections or use fewer connections"
     if number == 1130:
         return f"{where} lets nobody in from this machine as {address.user!r}; create the user for this host"

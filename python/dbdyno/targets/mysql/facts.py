@@ -89,10 +89,8 @@ def variables(connection: Connection) -> dict[str, str]:
 
 
 def identify(connection: Connection) -> Version:
-    """Ask the server what it is."""
-    found = variables(connection)
-    row = connection.fetch("SELECT @@version, @@version_comment")[0]
-    return tell_apart({**found, "version": str(row[0]), "version_comment": str(row[1])})
+    """Ask the server what it is, without a SELECT: those are counted (see :func:`counters`)."""
+    return tell_apart(variables(connection))
 
 
 def durable(settings: Mapping[str, str]) -> bool | None:
@@ -117,7 +115,7 @@ def facts(connection: Connection, address: Address) -> Facts:
     isolation = found.get("transaction_isolation") or found.get("tx_isolation", "")
     cipher = getattr(connection, "tls", "")
     return Facts(
-        version=identify(connection),
+        version=tell_apart(found),
         settings=settings,
         durability={name: settings[name] for name in DURABILITY if name in settings},
         durable_commit=durable(settings),
@@ -189,5 +187,6 @@ def _status(connection: Connection, scope: str) -> dict[str, int]:
 
 def max_connections(connection: Connection) -> int | None:
     """The server's limit, None where it has none worth the name."""
-    limit = int(connection.fetch("SELECT @@max_connections")[0][0])
+    rows = connection.fetch("SHOW GLOBAL VARIABLES LIKE 'max_connections'")
+    limit = int(rows[0][1]) if rows else 0
     return limit if 0 < limit < 1_000_000 else None

@@ -9,9 +9,12 @@ ISOLATION = ("read committed", "repeatable read", "serializable")
 
 
 def capabilities(version: Version) -> Capabilities:
-    """Capabilities of this flavour and version. seekdb is a single node: no tablegroups, few counters."""
+    """Capabilities of this flavour and version. seekdb is a single node without tablegroups.
+
+    SKIP LOCKED is there, but LIMIT counts the rows skipped, so that a queue's ``LIMIT 1`` finds nothing.
+    """
     return Capabilities(
-        skip_locked=version.flavour == "seekdb" or version.number >= (4, 0),
+        skip_locked=False,
         isolation=ISOLATION,
         partitions=True,
         tablegroups=version.flavour != "seekdb",

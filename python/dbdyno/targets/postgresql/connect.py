@@ -154,7 +154,7 @@ class PostgresqlConnection:
 
     @property
     def tls(self) -> str:
-        """"TLS", or "" without it; libpq tells the cipher only in C."""
+        """ "TLS", or "" without it; libpq tells the cipher only in C."""
         return "TLS" if self._pg.ssl_in_use else ""
 
     # -- how they are sent
@@ -291,19 +291,23 @@ def connect(
     """
     if isolation is not None and isolation not in ISOLATION:
         raise UsageError(f"PostgreSQL has no isolation level {isolation!r}; it has {', '.join(ISOLATION)}")
+    if missing := unreachable.missing_file_sentence(address):
+        raise RunError(missing)
     where = address.endpoints[endpoint]
     host, port = libpq_place(where)
     options = "-c TimeZone=UTC -c DateStyle=ISO"
     if isolation is not None:
         options += " -c default_transaction_isolation=" + isolation.replace(" ", "\\ ")
+    mode = address.params.get("tls", "prefer")
     settings: dict[str, Any] = {
         "host": host,
         "port": port,
         "user": address.user or None,
         "password": address.password.reveal() if address.password is not None else None,
         "dbname": address.database or None,
-        "sslmode": address.params.get("tls", "prefer"),
-        "sslrootcert": address.params.get("tls_ca"),
+        "sslmode": mode,
+        # Without a file: the system's certificates, which libpq takes for verify-full alone.
+        "sslrootcert": address.params.get("tls_ca") or ("system" if mode == "verify-full" else None),
         "sslcert": address.params.get("tls_cert"),
         "sslkey": address.params.get("tls_key"),
         "gssencmode": "disable",
