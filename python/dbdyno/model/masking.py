@@ -34,16 +34,19 @@ def has_password(url: str) -> bool:
     return without_password(url) != url
 
 
-def mask_passwords(text: str) -> str:
-    """Every URL's password in a text as ``***``, and every ``password=…`` (a plan file, a message, settings)."""
-
+def _mask_urls(text: str) -> str:
     def masked(match: re.Match[str]) -> str:
         cut = _cut(match["rest"])
         return match[0] if cut is None else f"{match['scheme']}{cut[0]}:***@{cut[1]}"
 
-    return _SETTING.sub(r"\g<key>\g<is>***", _URL.sub(masked, text))
+    return _URL.sub(masked, text)
+
+
+def mask_passwords(text: str) -> str:
+    """Every URL's password in a text as ``***``, and every ``password=…`` (a plan file, a message, settings)."""
+    return _SETTING.sub(r"\g<key>\g<is>***", _mask_urls(text))
 
 
 def holds_literal_password(command: str) -> bool:
-    """Whether a command line has a password written out (``--password=…``, ``PGPASSWORD=…``, in a URL)."""
-    return bool(_LITERAL_PASSWORD.search(command)) or mask_passwords(command) != command
+    """Whether a command line has a password written out (``--password=…``, in a variable, in a URL)."""
+    return bool(_LITERAL_PASSWORD.search(command)) or _mask_urls(command) != command
