@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from command_line import CommandLine, command_line
+from tests.command_line import CommandLine, command_line
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 import pytest
+from tests.command_line import CommandLine
 
-from command_line import CommandLine
 from dbdyno.cli import app
 from dbdyno.model.errors import Interrupted, RunError, UsageError
 

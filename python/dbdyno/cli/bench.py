@@ -53,7 +53,11 @@ class BenchCommand(click.Command):
                 formatter.write_dl(rows)
 
 
-@click.command(cls=BenchCommand, epilog="'dbdyno bench WORKLOAD --help' adds the options of that workload.")
+@click.command(
+    cls=BenchCommand,
+    short_help="Run a workload on a database; throughput and latency.",
+    epilog="'dbdyno bench WORKLOAD --help' adds the options of that workload.",
+)
 @workload_and_target
 @click.option(
     "-c",
@@ -68,13 +72,17 @@ class BenchCommand(click.Command):
     "-n",
     "--transactions",
     type=click.IntRange(min=1),
+    metavar="N",
     help="End each trial after that many instead, all connections together.",
 )
 @click.option("--warmup", type=Duration(), help="Run that long before measuring. [default: 1s; with -n none]")
-@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="Trials of each count.")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Trials of each count."
+)
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
     help="Open loop: arrivals per second over all connections. [default: closed loop]",
 )
 @click.option(
@@ -82,7 +90,12 @@ class BenchCommand(click.Command):
 )
 @click.option("--isolation", type=Isolation(), help="Isolation level. [default: the server's]")
 @click.option(
-    "--max-tries", type=click.IntRange(min=1), default=10, show_default=True, help="Of one transaction, then it failed."
+    "--max-tries",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="Of one transaction, then it failed.",
 )
 @click.option("--ignore-errors", metavar="CODE,…", help="Errors that do not end the run; or 'all'.")
 @click.option("--interval", type=Duration(), default="1s", show_default=True, help="Of the samples.")

@@ -10,7 +10,7 @@ from dbdyno.cli.words import as_json
 from dbdyno.load import CheckResult, check
 
 
-@click.command()
+@click.command(short_help="Check a workload's data.")
 @workload_and_target
 @as_json
 @click.pass_context

@@ -9,7 +9,7 @@ from dbdyno.cli.target_words import opened, workload_and_target
 from dbdyno.load import cleanup
 
 
-@click.command()
+@click.command(short_help="Drop a workload's tables.")
 @workload_and_target
 def command(workload: str, target: str, opts: tuple[tuple[str, str], ...], ask_password: bool) -> None:
     """Drop the tables of WORKLOAD in TARGET, and nothing else.

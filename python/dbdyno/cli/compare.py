@@ -32,10 +32,10 @@ class Side:
     trials: tuple[TrialEntry, ...]
 
 
-@click.command()
+@click.command(short_help="Who is faster, by how much, how sure.")
 @click.argument("first", metavar="CAMPAIGN[/TARGET]")
 @click.argument("second", metavar="[CAMPAIGN[/TARGET]]", required=False)
-@click.option("--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True)
+@click.option("--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True, help="Of the answer.")
 @store
 @as_json
 @click.pass_context

@@ -15,7 +15,7 @@ from dbdyno.report.csvfile import samples_csv, trials_csv
 from dbdyno.report.jsonfile import campaign_json
 
 
-@click.command()
+@click.command(short_help="The figures of a campaign as CSV or JSON.")
 @click.argument("campaign")
 @click.option(
     "--format", "form", type=click.Choice(["csv", "json"]), default="json", show_default=True, help="Of the figures."

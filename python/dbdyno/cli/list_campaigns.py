@@ -12,7 +12,7 @@ from dbdyno.record.entries import CampaignEntry
 from dbdyno.record.store import Store
 
 
-@click.command()
+@click.command(short_help="List the campaigns of a store.")
 @store
 @as_json
 def command(store: str | None, as_json: bool) -> None:

@@ -12,10 +12,15 @@ from dbdyno.load import prepare
 from dbdyno.model.units import format_duration
 
 
-@click.command()
+@click.command(short_help="Make and fill a workload's tables.")
 @workload_and_target
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Connections that insert at once."
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Connections that insert at once.",
 )
 @seed
 def command(

@@ -15,7 +15,7 @@ from dbdyno.cli.words import as_json, closing, store
 from dbdyno.model.units import format_duration
 
 
-@click.command()
+@click.command(short_help="Compare two embedded databases: no server, about a minute.")
 @closing
 @store
 @as_json

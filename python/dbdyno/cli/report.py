@@ -15,11 +15,11 @@ from dbdyno.report import FORMATS, write_report
 DEFAULT_FORMATS = "html,md,csv,json"
 
 
-@click.command()
+@click.command(short_help="Write the report of a campaign.")
 @click.argument("campaign")
-@click.option("--format", "formats", default=DEFAULT_FORMATS, show_default=True, metavar="F,F,…")
-@click.option("--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True)
-@click.option("-o", "--output", "folder", metavar="DIR", help="[default: reports/CAMPAIGN]")
+@click.option("--format", "formats", default=DEFAULT_FORMATS, show_default=True, metavar="F,F,…", help="Which files.")
+@click.option("--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True, help="Of the report.")
+@click.option("-o", "--output", "folder", metavar="DIR", help="Folder of the files. [default: reports/CAMPAIGN]")
 @store
 def command(campaign: str, formats: str, lang: str, folder: str | None, store: str | None) -> None:
     """Write the report of a campaign and print the files' paths.

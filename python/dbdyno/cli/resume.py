@@ -14,7 +14,7 @@ from dbdyno.cli.words import as_json, ask_password, closing, password_asker, sto
 from dbdyno.record.store import Store
 
 
-@click.command()
+@click.command(short_help="Go on with an interrupted or killed campaign.")
 @click.argument("campaign")
 @ask_password
 @closing

@@ -20,7 +20,7 @@ from dbdyno.targets import managed
 _MOST_ROUNDS = 6  # of which the dry run names each trial's place
 
 
-@click.command()
+@click.command(short_help="Run a plan, say who is faster, write the report.")
 @click.argument("plan", metavar="PLAN.toml")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan. Repeatable.")
 @click.option("--dry-run", is_flag=True, help="Show the matrix and how long it takes; connect to nothing.")

@@ -13,7 +13,7 @@ from dbdyno.targets import managed
 from dbdyno.targets.managed import ManagedServer
 
 
-@click.group()
+@click.group(short_help="Start and stop databases of dbdyno's own.")
 def command() -> None:
     """Start and stop database servers of dbdyno's own.
 
@@ -35,8 +35,8 @@ def _options(given: tuple[str, ...]) -> dict[str, str | None] | None:
 
 @command.command("start")
 @click.argument("kind")
-@click.option("--name", help="Name of the server; several of one kind may run. [default: its kind]")
-@click.option("--port", type=click.IntRange(1, 65535), help="Port of 127.0.0.1. [default: a free one]")
+@click.option("--name", metavar="NAME", help="Name of the server; several of one kind may run. [default: its kind]")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Port of 127.0.0.1. [default: a free one]")
 @click.option(
     "--option",
     "options",

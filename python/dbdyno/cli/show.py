@@ -18,7 +18,7 @@ from dbdyno.report.jsonfile import campaign_json, trial_json
 _COURSE_LINES = 12
 
 
-@click.command()
+@click.command(short_help="Show the figures of a campaign or of one trial.")
 @click.argument("name", metavar="CAMPAIGN|TRIAL")
 @click.option("--trials", "every", is_flag=True, help="A line for every trial instead of one for its rounds.")
 @store

@@ -107,14 +107,19 @@ def opt(function: F) -> F:
 
 def seed(function: F) -> F:
     """``--seed``."""
-    return click.option("--seed", type=int, default=1, show_default=True, help="Of all random values.")(function)
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        metavar="N",
+        default=1,
+        show_default=True,
+        help="Of all random values.",
+    )(function)
 
 
 def ask_password(function: F) -> F:
     """``--ask-password``."""
-    return click.option(
-        "--ask-password", is_flag=True, help="Ask for the password on the terminal (never on stdin's data)."
-    )(function)
+    return click.option("--ask-password", is_flag=True, help="Ask for the password on the terminal.")(function)
 
 
 def store(function: F) -> F:

@@ -14,7 +14,7 @@ from dbdyno.workload.options import declared
 from dbdyno.workload.source import shipped, workload_class
 
 
-@click.command()
+@click.command(short_help="List the workloads, or the options of one.")
 @click.argument("workload", required=False)
 @as_json
 def command(workload: str | None, as_json: bool) -> None:
@@ -50,17 +50,21 @@ def _default(value: Any) -> str:
     return str(value) if value != "" else '""'
 
 
+def _number(value: float) -> str:
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:g}"
+
+
 def option_rows(cls: type[Workload]) -> list[tuple[str, str, str]]:
     """(option, default, help with its bounds) of every option of a workload."""
     rows = []
     for name, (entry, _) in declared(cls).items():
         bounds = []
         if entry.choices:
-            bounds.append(" | ".join(entry.choices))
+            bounds.append(" | ".join(choice or '""' for choice in entry.choices))
         if entry.ge is not None:
-            bounds.append(f"at least {entry.ge:g}")
+            bounds.append(f"at least {_number(entry.ge)}")
         if entry.le is not None:
-            bounds.append(f"at most {entry.le:g}")
+            bounds.append(f"at most {_number(entry.le)}")
         limits = f" ({', '.join(bounds)})" if bounds else ""
         rows.append((name, _default(entry.default), f"{entry.help}{limits}"))
     return rows
