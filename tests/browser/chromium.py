@@ -113,12 +113,13 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def open(self, page: Path) -> None:
-        """Load a file and wait until it has been laid out."""
+    def open(self, page: Path, *, draws: bool = True) -> None:
+        """Load a file and wait until it is there (and, unless told otherwise, laid out by its scripts)."""
         self.events.clear()
         self.call("Page.navigate", url=page.resolve().as_uri())
         self.wait("document.readyState === 'complete'")
-        self.wait_frame()
+        if draws:
+            self.wait_frame()
 
     def wait_frame(self) -> None:
         """Let the page lay itself out and draw."""

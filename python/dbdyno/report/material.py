@@ -92,6 +92,11 @@ class Material:
         """The settings that decide what COMMIT means."""
         return _mapping(self.server(target).get("durability"))
 
+    def durability_text(self, target: str, most: int | None = None) -> str:
+        """``"fsync = on, synchronous_commit = on"``; the first ``most`` of them."""
+        found = [f"{name} = {value if str(value) else '(empty)'}" for name, value in self.durability(target).items()]
+        return ", ".join(found if most is None or len(found) <= most else [*found[:most], "…"])
+
     @cached_property
     def changed_settings(self) -> dict[str, list[str]]:
         """Target to the names of settings that were not the same in all of its trials."""

@@ -134,7 +134,7 @@ def _sides(material: Material) -> list[Block]:
             continue
         durable = str(material.server(target).get("durable_commit"))
         key = {"True": "durable.yes", "False": "durable.no"}.get(durable, "durable.unknown")
-        settings = ", ".join(f"{name} = {value}" for name, value in material.durability(target).items())
+        settings = material.durability_text(target, most=3)
         text = words(key, target=target)
         found.append(Notice(f"{text} ({settings})" if settings else text))
     return found

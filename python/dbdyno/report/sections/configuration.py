@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dbdyno.report.document import Block, Cell, Column, Folded, Paragraph, Row, Section, Table
+from dbdyno.report.document import Block, Cell, Column, Facts, Folded, Paragraph, Row, Section, Table
 from dbdyno.report.material import Material
 
 
@@ -34,7 +34,7 @@ def _durability(material: Material, targets: list[str]) -> Block:
     for target in targets:
         server = material.server(target)
         durable = words({"True": "yes", "False": "no"}.get(str(server.get("durable_commit")), "unknown"))
-        settings = ", ".join(f"{name} = {value}" for name, value in material.durability(target).items())
+        settings = material.durability_text(target)
         isolation = material.campaign.plan.isolation or str(server.get("isolation") or "–")
         rows.append(Row((Cell(target), Cell(durable), Cell(settings or "–"), Cell(isolation))))
     columns = tuple(Column(words(f"col.{key}")) for key in ("target", "durable", "durability", "isolation"))
@@ -58,7 +58,7 @@ def _differences(material: Material, baseline: str, other: str) -> list[Block]:
 
 def _everything(material: Material, target: str) -> Folded:
     words = material.words
-    settings = material.settings(target)
+    settings, server = material.settings(target), material.server(target)
     rows = tuple(Row((Cell(name), Cell(_shown(settings, name)))) for name in sorted(settings))
     table = Table(
         words("caption.settings", target=target),
@@ -66,7 +66,13 @@ def _everything(material: Material, target: str) -> Folded:
         rows,
         code=True,
     )
-    return Folded(words("configuration.all", target=target, count=len(settings)), (table,))
+    facts = [(words("server.version_text"), str(server["version_text"]))] if server.get("version_text") else []
+    for group in ("managed", "extra"):
+        values = server.get(group)
+        if isinstance(values, Mapping):
+            facts += [(str(name), str(value)) for name, value in values.items() if value not in (None, "", {})]
+    about = (Facts(words("caption.server", target=target), tuple(facts)),) if facts else ()
+    return Folded(words("configuration.all", target=target, count=len(settings)), (*about, table))
 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 from dbdyno.model.units import format_bytes, format_duration
 from dbdyno.report.document import Block, Cell, Column, Facts, Folded, Paragraph, Row, Section, Table, Text
 from dbdyno.report.material import Material
+from dbdyno.report.words import TABLE
 
-_CLIENT_FACTS = ("cpu_model", "cores", "memory_bytes", "kernel", "numa_nodes", "disk", "python", "dbdyno")
+_ORDER = ("cpu_model", "cores", "memory_bytes", "kernel", "numa_nodes", "disk", "load_average", "python", "dbdyno")
+_MACHINE = ("cpu_model", "cores", "memory_bytes", "kernel")  # what tells one client machine from another
 
 
 def section(material: Material) -> Section:
@@ -35,30 +37,51 @@ def section(material: Material) -> Section:
     return Section("environment", words("heading.environment"), tuple(blocks))
 
 
-def _clients(material: Material) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = []
+def _clients(material: Material) -> list[list[Mapping[str, Any]]]:
+    """What was captured of the client before each trial, by machine."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for entry in material.trials:
         client = entry.environment.get("client")
-        if isinstance(client, Mapping) and client not in found:
-            found.append(client)
+        if isinstance(client, Mapping):
+            found.setdefault(tuple(str(client.get(name)) for name in _MACHINE), []).append(client)
+    return list(found.values())
+
+
+def _facts(material: Material, captured: list[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Each fact once; one that moved from trial to trial with its range."""
+    names = dict.fromkeys(name for client in captured for name in client)
+    ordered = sorted(names, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+    found = []
+    for name in ordered:
+        values = [client[name] for client in captured if client.get(name) not in (None, {}, [])]
+        if values:
+            label = material.words(f"client.{name}") if f"client.{name}" in TABLE else name.replace("_", " ")
+            found.append((label, _shown(material, name, values)))
     return found
 
 
-def _facts(material: Material, client: Mapping[str, Any]) -> list[tuple[str, str]]:
-    words = material.words
-    known = [(words(f"client.{name}"), client[name], name) for name in _CLIENT_FACTS if client.get(name) is not None]
-    rest = [(name, value, name) for name, value in client.items() if name not in _CLIENT_FACTS and value is not None]
-    return [(label, _shown(name, value)) for label, value, name in (*known, *rest)]
+def _shown(material: Material, name: str, values: list[Any]) -> str:
+    first = values[0]
+    if isinstance(first, Mapping):
+        parts = []
+        for key in first:
+            inner = [value[key] for value in values if isinstance(value, Mapping) and value.get(key) is not None]
+            if inner and key != "options":
+                parts.append(f"{key.replace('_', ' ')}: {_shown(material, key, inner)}")
+        return ", ".join(parts)
+    if isinstance(first, list | tuple):
+        heads = [value[0] for value in values if isinstance(value, list | tuple) and value]
+        return _shown(material, name, heads) if name == "load_average" else ", ".join(map(str, first))
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) == len(values) and min(numbers) != max(numbers):
+        return material.words("interval", low=_text(name, min(numbers)), high=_text(name, max(numbers)))
+    return ", ".join(dict.fromkeys(_text(name, value) for value in values))
 
 
-def _shown(name: str, value: Any) -> str:
-    if name.endswith("_bytes") and isinstance(value, int):
+def _text(name: str, value: Any) -> str:
+    if name.endswith("bytes") and isinstance(value, int):
         return format_bytes(value)
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key}: {_shown(str(key), inner)}" for key, inner in value.items() if inner is not None)
-    if isinstance(value, list | tuple):
-        return ", ".join(str(each) for each in value)
-    return str(value)
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def _servers(material: Material) -> Table:

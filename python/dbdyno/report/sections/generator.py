@@ -46,4 +46,10 @@ def _row(material: Material, cell: Summary) -> Row:
         verdict = Cell(f"{text}: {reasons}" if reasons else text, "warning")
     figures = (Cell(cpu), Cell(share), Cell(lag))
     head = (Cell(cell.workload), Cell(str(cell.connections)), Cell(cell.target))
-    return Row((*head, *figures, verdict, Cell(", ".join(cell.drives).replace(" ", "\N{NO-BREAK SPACE}") or "–")))
+    return Row((*head, *figures, verdict, Cell(_unbroken(cell.drives))))
+
+
+def _unbroken(drives: tuple[str, ...]) -> str:
+    """A driver and its version stay on one line; lines break after commas."""
+    parts = [part.strip().replace(" ", "\N{NO-BREAK SPACE}") for drive in drives for part in drive.split(",")]
+    return ", ".join(parts) or "–"
