@@ -9,6 +9,8 @@ import json
 import os
 import re
 import socket
+import sqlite3
+import time
 import traceback
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -25,7 +27,7 @@ from tests.conftest import SERVERS
 from tests.servers.pool import Pool
 
 from dbdyno.model.errors import RunError, UsageError
-from dbdyno.targets.family import Connection
+from dbdyno.targets.family import Connection, ErrorClass
 from dbdyno.targets.target import Target, open_target
 
 PASSWORD = "p@ss:w#rd/?%41'x"
@@ -327,3 +329,37 @@ def test_two_connections_opened_together_both_get_their_log(tmp_path: Path) -> N
     assert {connection.fetch("PRAGMA journal_mode")[0][0] for connection in opened} == {"wal"}
     for connection in opened:
         connection.close()
+
+
+def test_cancel_ends_the_wait_for_another_writer(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    target = open_target(f"sqlite:///{tmp_path}/busy.db")
+    writer, waiter = target.connect(), target.connect()
+    writer.begin(True)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(waiter.begin, True)
+        time.sleep(0.6)
+        assert not waiting.done()
+        started = time.monotonic()
+        waiter.cancel()
+        error = target.family.classify(waiting.exception(timeout=10) or AssertionError())
+    assert time.monotonic() - started < 2
+    assert error.kind is ErrorClass.RETRYABLE
+    writer.commit()
+    waiter.begin(True)
+    waiter.commit()
+
+
+def test_the_busy_timeout_is_the_one_asked_for(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/busy.db"
+    writer = open_target(url).connect()
+    writer.execute("CREATE TABLE t (x INTEGER)")
+    writer.begin(True)
+    for asked_ms in (0, 100, 700):
+        waiter = open_target(f"{url}?busy_timeout={asked_ms}").connect()
+        started = time.monotonic()
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            waiter.execute("INSERT INTO t VALUES (1)")
+        assert asked_ms / 1000 <= time.monotonic() - started + 0.02 < asked_ms / 1000 + 2
+    writer.rollback()

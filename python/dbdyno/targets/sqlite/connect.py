@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
@@ -22,6 +23,9 @@ JOURNAL_MODES = ("wal", "delete", "truncate", "persist", "memory", "off")
 PARAMS = ("synchronous", "journal_mode", "busy_timeout")
 #: Milliseconds that a statement waits for another connection's lock before SQLITE_BUSY.
 BUSY_TIMEOUT_MS = 5_000
+#: It is waited in slices of this length, between which ``cancel`` is heard. SQLite's pauses grow from 1 ms to 100 ms
+#: within 228 ms, so a slice looks like the beginning of a longer time-out.
+BUSY_SLICE_MS = 250
 #: Prepared statements kept by a connection; the language allows 4,096 texts in a program.
 CACHED_STATEMENTS = 4_096
 
@@ -72,18 +76,27 @@ class SqliteConnection:
     """One connection; ``?`` is the driver's own mark. Values come as SQLite keeps them: decimals as int or float,
     moments as text."""
 
-    __slots__ = ("_cursor", "_execute", "raw")
+    __slots__ = ("_cancelled", "_cursor", "_execute", "_patience_s", "raw")
 
-    def __init__(self, raw: sqlite3.Connection) -> None:
+    def __init__(self, raw: sqlite3.Connection, busy_timeout_ms: int) -> None:
         self.raw = raw
         self._cursor = raw.cursor()
         self._execute = self._cursor.execute
+        self._patience_s = (busy_timeout_ms - BUSY_SLICE_MS) / 1000
+        self._cancelled = False
 
     def fetch(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        return self._execute(sql, params).fetchall()
+        try:
+            return self._execute(sql, params).fetchall()
+        except sqlite3.OperationalError as error:
+            self._wait(error, sql, params)
+            return self._cursor.fetchall()
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
-        count = self._execute(sql, params).rowcount
+        try:
+            count = self._execute(sql, params).rowcount
+        except sqlite3.OperationalError as error:
+            count = self._wait(error, sql, params).rowcount
         if count >= 0:
             return count
         self._cursor.fetchall()  # PRAGMA and the like give rows; an unread row would hold a read lock
@@ -95,7 +108,8 @@ class SqliteConnection:
     def begin(self, write: bool) -> None:
         """``BEGIN IMMEDIATE`` takes the write lock at once: a read lock cannot always be raised to one later
         (SQLITE_BUSY_SNAPSHOT), however long one waits."""
-        self._execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        self._cancelled = False
+        self.execute("BEGIN IMMEDIATE" if write else "BEGIN")
 
     def commit(self) -> None:
         self._execute("COMMIT")
@@ -113,10 +127,24 @@ class SqliteConnection:
         return nullcontext()
 
     def cancel(self) -> None:
+        self._cancelled = True
         self.raw.interrupt()
 
     def close(self) -> None:
         self.raw.close()
+
+    def _wait(self, error: sqlite3.OperationalError, sql: str, params: Sequence[Any]) -> sqlite3.Cursor:
+        """Another slice of the busy time-out, until it is over or ``cancel`` ends it (interrupt() does not reach
+        SQLite's own waiting). Within a transaction waiting cannot help: SQLite waits there where it can."""
+        deadline = time.monotonic() + self._patience_s
+        while primary(getattr(error, "sqlite_errorname", "")) == "SQLITE_BUSY" and not self.raw.in_transaction:
+            if self._cancelled or time.monotonic() >= deadline:
+                break
+            try:
+                return self._execute(sql, params)
+            except sqlite3.OperationalError as again:
+                error = again
+        raise error
 
     def trace(self, seen: Callable[[str], object] | None) -> None:
         """Call ``seen`` with the text of each statement as SQLite runs it: the witness where no server counts."""
@@ -144,6 +172,7 @@ def connect(
         raise RunError(f"{path} is a folder; the SQLite URL needs a file in it")
     if not path.absolute().parent.is_dir():
         raise RunError(f"the folder {path.absolute().parent} does not exist; make it first, SQLite makes only the file")
+    busy_timeout_ms = int(address.params.get("busy_timeout", BUSY_TIMEOUT_MS))
     try:
         raw = sqlite3.connect(
             path,
@@ -154,6 +183,7 @@ def connect(
         )
         try:
             _set_up(raw, address)
+            raw.execute(f"PRAGMA busy_timeout={min(busy_timeout_ms, BUSY_SLICE_MS)}")
         except BaseException:
             raw.close()
             raise
@@ -161,7 +191,7 @@ def connect(
         name = primary(getattr(error, "sqlite_errorname", ""))
         problem = f"{path} cannot be opened: {SENTENCES.get(name, error)}"
     else:
-        return SqliteConnection(raw)
+        return SqliteConnection(raw, busy_timeout_ms)
     raise RunError(problem)
 
 
@@ -175,4 +205,3 @@ def _set_up(raw: sqlite3.Connection, address: Address) -> None:
         raise sqlite3.OperationalError(f"journal_mode stayed {found} instead of {wanted}; is its folder on a network?")
     raw.execute(f"PRAGMA synchronous={address.params.get('synchronous', 'full')}")
     raw.execute("PRAGMA foreign_keys=ON")
-    raw.execute(f"PRAGMA busy_timeout={int(address.params.get('busy_timeout', BUSY_TIMEOUT_MS))}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dbdyno.targets.family import Connection, Facts, Version
 from dbdyno.targets.sqlite.capabilities import ISOLATION
+from dbdyno.targets.sqlite.connect import BUSY_TIMEOUT_MS
 from dbdyno.targets.url import Address
 
 #: Pragmas that describe the database or the connection (sqlite.org/pragma.html).
@@ -51,6 +52,7 @@ def facts(connection: Connection, address: Address) -> Facts:
         if rows:
             settings[name] = str(rows[0][0])
     settings["synchronous"] = _LEVELS.get(settings["synchronous"], settings["synchronous"])
+    settings["busy_timeout"] = address.params.get("busy_timeout", str(BUSY_TIMEOUT_MS))  # waited in slices
     settings["compile_options"] = " ".join(str(row[0]) for row in connection.fetch("PRAGMA compile_options"))
     path = Path(address.database)
     files = [path, path.with_name(path.name + "-wal")]
