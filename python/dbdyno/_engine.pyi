@@ -4,9 +4,12 @@ The load engine uses the same code, so a transaction called from Python and the 
 the engine draw the same values and are measured alike.
 """
 
-from typing import ClassVar, Literal, final
+from typing import Any, ClassVar, Literal, TypedDict, final
 
-__all__ = ["Arrivals", "Distribution", "Histogram", "Stream", "engine_version"]
+__all__ = [
+    "Arrivals", "Distribution", "Histogram", "Program", "ProgramError", "ProgramTerminal", "Stream",
+    "engine_version",
+]  # fmt: skip
 
 @final
 class Distribution:
@@ -37,6 +40,9 @@ class Distribution:
     @property
     def kind(self) -> str:
         """The name it was made with."""
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The options it was made with, by name."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
@@ -166,6 +172,80 @@ class Histogram:
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
+
+class TransactionKind(TypedDict):
+    """One kind of transaction of a program; `upto` is the cumulative share of the weights, in (0, 1]."""
+
+    name: str
+    weight: float
+    upto: float
+    keying_s: float
+    think_s: float
+    writes: bool
+
+class ProgramError(Exception):
+    """A compiled workload failed where its function fails: `kind` is the name of Python's exception
+    (or WrongUse, LimitError), `file` and `line` its place, `sentence` what went wrong."""
+
+    kind: str
+    fatal_use: bool
+    file: str
+    line: int
+    sentence: str
+
+@final
+class Program:
+    """A compiled workload, decoded and verified: damaged bytes are a ValueError, never worse."""
+
+    def __new__(cls, data: bytes) -> Program: ...
+    @property
+    def name(self) -> str:
+        """The workload's name."""
+    @property
+    def hash(self) -> str:
+        """sha256 of the serialised program, in hexadecimal."""
+    @property
+    def data(self) -> bytes:
+        """The serialised program."""
+    @property
+    def transactions(self) -> list[TransactionKind]:
+        """Transaction kinds in the order written."""
+    @property
+    def setup(self) -> list[str]:
+        """Statements that each connection runs once after it opened."""
+    @property
+    def has_start(self) -> bool:
+        """Whether terminals have something to do before their first transaction."""
+    def texts(self) -> list[tuple[str, str, int]]:
+        """Constant SQL texts: (SQL, "read", "write" or "other", number of parameters)."""
+    def terminal(self, seed: int, number: int) -> ProgramTerminal:
+        """A machine for that terminal, from 1."""
+    def run_once(self, transaction: str, seed: int, terminal: int, number: int, db: Any) -> str:
+        """One transaction on a machine of its own; see `ProgramTerminal.run`."""
+
+@final
+class ProgramTerminal:
+    """One terminal's machine, driven by a Python `db` (`row` is sent as `query`, a batch as `execute`)."""
+
+    def start(self, db: Any) -> str:
+        """The workload's `start`; as `run`."""
+    def run(self, transaction: str, number: int, db: Any) -> str:
+        """Run a transaction: "committed" or "rolled back".
+
+        Exceptions of `db` pass through; ProgramError when the workload is wrong; KeyError for an unknown name.
+        """
+    def retry(self, db: Any, tries: int | None = None) -> str:
+        """The same transaction again with the same values; with `tries` with new ones, as the drives draw them."""
+    def restore_state(self) -> None:
+        """The transaction did not commit: `db.state` as it was before."""
+    @property
+    def acks(self) -> str:
+        """What `db.ack` wrote in the last transaction, as JSON lines."""
+    @property
+    def state(self) -> dict[str, Any]:
+        """The terminal's `db.state`."""
+    def texts(self) -> list[tuple[str, str, int]]:
+        """All SQL texts so far, as `Program.texts`."""
 
 def engine_version() -> str:
     """Version of the compiled engine; the same as the package's."""

@@ -2,6 +2,7 @@
 //! the engine crate.
 
 mod histogram;
+mod program;
 mod streams;
 
 use dbdyno_engine::BadValue;
@@ -36,5 +37,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<streams::PyDistribution>()?;
     module.add_class::<streams::PyArrivals>()?;
     module.add_class::<histogram::PyHistogram>()?;
+    module.add_class::<program::PyProgram>()?;
+    module.add_class::<program::PyProgramTerminal>()?;
+    module.add("ProgramError", module.py().get_type::<program::ProgramError>())?;
     module.add_function(wrap_pyfunction!(engine_version, module)?)
 }

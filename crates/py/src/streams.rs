@@ -1,5 +1,6 @@
 use dbdyno_engine::{Arrivals, Distribution, Kind, Parameters, Spacing, Stream};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::{unsigned, value_error};
 
@@ -39,6 +40,17 @@ impl PyDistribution {
     #[getter]
     fn kind(&self) -> String {
         self.0.kind().to_string()
+    }
+
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (p, found) = (self.0.parameters(), PyDict::new(py));
+        found.set_item("spec_iter", p.spec_iter)?;
+        found.set_item("spec_pct", p.spec_pct)?;
+        found.set_item("spec_res", p.spec_res)?;
+        found.set_item("pareto_h", p.pareto_h)?;
+        found.set_item("zipfian_exp", p.zipfian_exp)?;
+        Ok(found)
     }
 
     fn __repr__(&self) -> String {

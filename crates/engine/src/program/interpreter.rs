@@ -191,7 +191,7 @@ impl Vm {
                 }
                 Op::Int => put!(convert::to_int(&self.heap, constants, get!(b))?),
                 Op::Float => put!(convert::to_float(&self.heap, constants, get!(b))?),
-                Op::Str => put!(self.to_str(constants, get!(b))?),
+                Op::Str => put!(self.string_of(constants, get!(b))?),
                 Op::Round => {
                     let places = (c != NOWHERE).then(|| get!(c));
                     put!(convert::round(&mut self.heap, constants, get!(b), places)?);
@@ -355,7 +355,7 @@ impl Vm {
         self.heap.list_of(&sorted)
     }
 
-    fn to_str(&mut self, constants: &Pool, value: Value) -> Result<Value, Fault> {
+    fn string_of(&mut self, constants: &Pool, value: Value) -> Result<Value, Fault> {
         if let Value::Str(_) = value {
             return Ok(value);
         }

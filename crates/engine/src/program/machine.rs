@@ -157,6 +157,11 @@ impl Vm {
         (self.open, self.pipelined, self.waiting, self.running) = (false, false, false, true);
     }
 
+    /// Number of the terminal.
+    pub fn terminal(&self) -> u64 {
+        self.terminal
+    }
+
     /// Whether `db.begin()` was answered and `db.commit()` was not: an error must be followed by ROLLBACK.
     pub fn transaction_open(&self) -> bool {
         self.open

@@ -119,6 +119,8 @@ impl Pool {
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     pool: Pool,
+    /// A string on its way from one place of the pool to another.
+    scratch: String,
     lists: Vec<Vec<Value>>,
     live_lists: usize,
     /// Elements put into lists since the transaction began.
@@ -146,6 +148,9 @@ impl Heap {
     }
 
     fn shrink(&mut self) {
+        if self.scratch.capacity() > KEPT_BYTES {
+            self.scratch = String::new();
+        }
         if self.pool.text.capacity() > KEPT_BYTES {
             self.pool.text.shrink_to(KEPT_BYTES);
         }
@@ -219,8 +224,9 @@ impl Heap {
     /// A copy of a part of another string of either pool.
     pub fn copy_str(&mut self, constants: &Pool, span: Span) {
         if span.start & CONSTANT == 0 {
-            let range = span.range();
-            self.pool.text.extend_from_within(range);
+            self.scratch.clear();
+            self.scratch.push_str(self.pool.text_at(span));
+            self.pool.text.push_str(&self.scratch);
         } else {
             self.pool.text.push_str(constants.text_at(Span { start: span.start, len: span.len }));
         }

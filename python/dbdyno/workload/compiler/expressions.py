@@ -1,0 +1,567 @@
+"""Expressions: names, operators, comparisons, f-strings, lists."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+from dbdyno.model.errors import nearest
+from dbdyno.workload.compiler.assembler import Label
+from dbdyno.workload.compiler.frame import Core
+from dbdyno.workload.compiler.problems import OUTSIDE
+from dbdyno.workload.compiler.values import (
+    INT_MAX,
+    INT_MIN,
+    Bound,
+    Const,
+    Db,
+    DbHas,
+    DbState,
+    Method,
+    Register,
+    Stream,
+    Super,
+    Value,
+    foldable,
+)
+from dbdyno.workload.language import State
+
+_BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Add: ("add", operator.add),
+    ast.Sub: ("sub", operator.sub),
+    ast.Mult: ("mul", operator.mul),
+    ast.Div: ("div", operator.truediv),
+    ast.FloorDiv: ("floordiv", operator.floordiv),
+    ast.Mod: ("mod", operator.mod),
+    ast.Pow: ("pow", operator.pow),
+    ast.BitAnd: ("and", operator.and_),
+    ast.BitOr: ("or", operator.or_),
+    ast.BitXor: ("xor", operator.xor),
+    ast.LShift: ("shl", operator.lshift),
+    ast.RShift: ("shr", operator.rshift),
+}
+_UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
+    ast.USub: ("neg", operator.neg),
+    ast.UAdd: ("pos", operator.pos),
+    ast.Invert: ("invert", operator.invert),
+    ast.Not: ("not", operator.not_),
+}
+_COMPARE: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], Any]]] = {
+    ast.Eq: ("eq", operator.eq),
+    ast.NotEq: ("ne", operator.ne),
+    ast.Lt: ("lt", operator.lt),
+    ast.LtE: ("le", operator.le),
+    ast.Gt: ("gt", operator.gt),
+    ast.GtE: ("ge", operator.ge),
+}
+_FORMATS = (
+    (re.compile(r"0(\d{1,4})d"), "zeros"),
+    (re.compile(r"(\d{0,4})d"), "blanks"),
+    (re.compile(r"\.(\d{1,4})f"), "fixed"),
+)
+_WIDTH_LIMIT = 1000
+_DB = (
+    "row", "query", "execute", "batch", "pipeline", "begin", "commit", "now", "ack", "has", "for_update",
+    "terminal", "terminals", "state",
+)  # fmt: skip
+_RAND = ("uniform", "pick", "real", "chance", "exponential", "nurand", "text", "template", "permute", "at")
+
+
+class Expressions(Core):
+    """The part of the compiler that computes values."""
+
+    def expr(self, node: ast.expr, into: int | None = None, *, used: bool = True) -> Value:
+        """Compile an expression (see :class:`Core`)."""
+        self.here(node)
+        match node:
+            case ast.Constant():
+                if isinstance(node.value, complex) or node.value is Ellipsis:
+                    self.refuse(node, f"{node.value!r} is not a value of the language")
+                return Const(node.value)
+            case ast.Name():
+                return self.name(node)
+            case ast.Attribute():
+                return self.attribute(node, into)
+            case ast.Call():
+                return self.call(node, into, used=used)
+            case ast.BinOp():
+                return self._binary(node, into)
+            case ast.UnaryOp():
+                return self._unary(node, into)
+            case ast.Compare():
+                return self._compare(node, into)
+            case ast.BoolOp():
+                return self._boolean(node)
+            case ast.IfExp():
+                return self._either_value(node, into)
+            case ast.JoinedStr():
+                return self._formatted(node, into)
+            case ast.Tuple():
+                return self._tuple(node, into)
+            case ast.List():
+                base = self._elements(node.elts)
+                register = self.dest(into)
+                self.block.emit("list", register, base, len(node.elts))
+                return Register(register)
+            case ast.Subscript():
+                return self._subscript(node, into)
+            case ast.ListComp():
+                return self.comprehension(node)
+            case ast.Starred():
+                self.refuse(node, "a * here: only the values of a statement may be starred, db.query(sql, *values)")
+        outside = OUTSIDE.get(type(node), f"{type(node).__name__} is not in the language")
+        self.refuse(node, outside)
+
+    def comprehension(self, node: ast.ListComp) -> Value:
+        """Compile a list comprehension."""
+        raise NotImplementedError
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def name(self, node: ast.Name) -> Value:
+        """What a name stands for here."""
+        frame, name = self.frame, node.id
+        for scope in reversed(frame.scopes):
+            if name in scope:
+                return scope[name]
+        if name in frame.function.locals:
+            known = frame.bindings.get(name)
+            if known is None or (frame.bound is not None and name not in frame.bound and not self._checkable(name)):
+                self.refuse(node, f"{name} is used before it has a value; assign it first")
+            if frame.bound is not None and name not in frame.bound and isinstance(known, Register):
+                self.block.emit("bound", known.index, self.constants.name(name))
+                frame.bound.add(name)
+            return known
+        try:
+            return Const(frame.function.outside(name))
+        except NameError:
+            words = [*frame.function.locals, *frame.function.function.__globals__]
+            self.refuse(node, f"the name {name} is not defined{nearest(name, words) if len(words) < 200 else ''}")
+
+    def _checkable(self, name: str) -> bool:
+        """Whether the machine can tell that a variable has no value yet."""
+        return name in self.frame.function.nested and isinstance(self.frame.bindings.get(name), Register)
+
+    def attribute(self, node: ast.Attribute, into: int | None) -> Value:
+        """``owner.name``: an option, a constant of a module, a part of ``db``, a method."""
+        owner, name = self.expr(node.value), node.attr
+        match owner:
+            case Db():
+                return self._of_db(node, name, into)
+            case DbHas():
+                return self._capability(node, name, into)
+            case DbState():
+                register = self.dest(into)
+                self.block.emit("state_get", register, self.state_slot(node, name))
+                return Register(register)
+            case Stream():
+                if name not in _RAND:
+                    self.refuse(node, f"a random stream has no {name}{nearest(name, _RAND)}")
+                return Method(owner, name)
+            case Super():
+                function = _after(type(self.setting.workload), owner.cls, name)
+                if function is None:
+                    self.refuse(node, f"no base of {owner.cls.__name__} has a method {name}")
+                return Bound(function, Const(self.setting.workload))
+            case Register():
+                return Method(owner, name)
+            case Const():
+                return self._of_constant(node, owner, name)
+        self.refuse(node, f"{ast.unparse(node)} is not in the language")
+
+    def _of_db(self, node: ast.Attribute, name: str, into: int | None) -> Value:
+        match name:
+            case "has":
+                return DbHas()
+            case "state":
+                return DbState()
+            case "for_update":
+                return Const(self.setting.for_update)
+            case "terminals":
+                return self._unknown(into) if self.setting.capabilities is None else Const(self.setting.terminals)
+            case "terminal":
+                register = self.dest(into)
+                self.block.emit("terminal", register)
+                return Register(register)
+        if name not in _DB:
+            self.refuse(node, f"db has no {name}{nearest(name, _DB)}")
+        return Method(Db(), name)
+
+    def _capability(self, node: ast.Attribute, name: str, into: int | None) -> Value:
+        capabilities = self.setting.capabilities
+        if capabilities is None:
+            return self._unknown(into)
+        if not hasattr(capabilities, name):
+            known = [word for word in dir(capabilities) if not word.startswith("_")]
+            self.refuse(node, f"there is no capability db.has.{name}{nearest(name, known)}")
+        return Const(getattr(capabilities, name))
+
+    def _unknown(self, into: int | None) -> Value:
+        """A value that only a target decides, while a workload is merely checked."""
+        register = self.dest(into)
+        self.block.emit("terminal", register)
+        return Register(register)
+
+    def state_slot(self, node: ast.AST, name: str) -> int:
+        """Number of ``db.state.name``."""
+        names = list(self.setting.states)
+        if name not in names:
+            self.refuse(
+                node,
+                f"db.state.{name} is not declared; write {name} = state(DEFAULT) in the workload class"
+                + (nearest(name, names) if names else ""),
+            )
+        return names.index(name)
+
+    def _of_constant(self, node: ast.Attribute, owner: Const, name: str) -> Value:
+        value = owner.value
+        if isinstance(value, list):
+            return Method(owner, name)
+        missing = object()
+        found = getattr(value, name, missing)
+        if found is missing:
+            if value is self.setting.workload:
+                words = [word for word in dir(value) if not word.startswith("__")]
+                self.refuse(node, f"self.{name} does not exist{nearest(name, words) if len(words) < 200 else ''}")
+            self.refuse(node, f"{ast.unparse(node.value)} has no {name}")
+        if isinstance(found, State):
+            self.refuse(node, f"{name} is a state: read it as db.state.{name}")
+        if getattr(found, "__self__", None) is value and hasattr(found, "__func__"):
+            return Bound(found.__func__, owner)
+        return Const(found)
+
+    # --- operators ------------------------------------------------------------------------------------------------
+
+    def _binary(self, node: ast.BinOp, into: int | None) -> Value:
+        left, right = self.expr(node.left), self.expr(node.right)
+        return self.operate(node, node.op, left, right, into)
+
+    def operate(
+        self, node: ast.AST, sign: ast.operator, left: Value, right: Value, into: int | None, *, in_place: bool = False
+    ) -> Value:
+        """``left sign right``, folded when both are constants."""
+        if type(sign) not in _BINARY:
+            self.refuse(node, "the operator @ is not in the language")
+        word, function = _BINARY[type(sign)]
+        if isinstance(left, Const) and isinstance(right, Const):
+            folded = _fold(function, left, right)
+            if folded is not None:
+                return folded
+        operands = self.source(left, node), self.source(right, node)
+        self.here(node)
+        register = self.dest(into)
+        self.block.emit(word, register, *operands, s=int(in_place and word in ("add", "mul")))
+        return Register(register)
+
+    def _unary(self, node: ast.UnaryOp, into: int | None) -> Value:
+        word, function = _UNARY[type(node.op)]
+        value = self.expr(node.operand)
+        if isinstance(value, Const):
+            folded = _fold(function, value)
+            if folded is not None:
+                return folded
+        source, register = self.source(value, node), self.dest(into)
+        self.here(node)
+        self.block.emit(word, register, source)
+        return Register(register)
+
+    def _compare(self, node: ast.Compare, into: int | None) -> Value:
+        if isinstance(node.left, ast.Call):
+            left = self.call(node.left, None, used=True, parent=node)
+        else:
+            left = self.expr(node.left)
+        if len(node.ops) == 1:
+            return self._compared(node, node.ops[0], left, self.expr(node.comparators[0]), into)
+        result, end = self.block.take(), Label()
+        kept: set[str] | None = None
+        for n, (sign, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            right = self.expr(comparator)
+            if n == 0:  # the others are only computed when the first holds
+                kept = None if self.frame.bound is None else set(self.frame.bound)
+            self.move(result, self.source(self._compared(node, sign, left, right, result), node))
+            if n < len(node.ops) - 1:
+                self.block.emit("jump_unless", result, end)
+            left = right
+        self.block.set(end)
+        self.frame.bound = kept
+        return Register(result)
+
+    def _compared(self, node: ast.Compare, sign: ast.cmpop, left: Value, right: Value, into: int | None) -> Value:
+        if isinstance(sign, (ast.Is, ast.IsNot)):
+            return self._is_none(node, left, right, isinstance(sign, ast.Is), into)
+        if isinstance(sign, (ast.In, ast.NotIn)):
+            if isinstance(left, Const) and isinstance(right, Const) and isinstance(right.value, (dict, set, frozenset)):
+                return Const((left.value in right.value) == isinstance(sign, ast.In))
+            word, function = "contains", lambda one, other: one in other
+        else:
+            word, function = _COMPARE[type(sign)]
+        negated = isinstance(sign, ast.NotIn)
+        if isinstance(left, Const) and isinstance(right, Const):
+            folded = _fold(function, left, right)
+            if folded is not None:
+                return Const(not folded.value) if negated else folded
+        operands = self.source(left, node), self.source(right, node)
+        self.here(node)
+        register = self.dest(into)
+        self.block.emit(word, register, *operands, s=int(negated))
+        return Register(register)
+
+    def _is_none(self, node: ast.Compare, left: Value, right: Value, positive: bool, into: int | None) -> Value:
+        for value, none in ((left, right), (right, left)):
+            if isinstance(none, Const) and none.value is None:
+                if isinstance(value, Const):
+                    return Const((value.value is None) == positive)
+                source, register = self.source(value, node), self.dest(into)
+                self.block.emit("is_none" if positive else "is_not_none", register, source)
+                return Register(register)
+        self.refuse(node, "is: only None is tested with it; compare values with ==")
+
+    def _boolean(self, node: ast.BoolOp) -> Value:
+        result, end = self.block.take(), Label()
+        stop = "jump_unless" if isinstance(node.op, ast.And) else "jump_if"
+        kept = self.frame.bound
+        emitted = False
+        for n, part in enumerate(node.values):
+            last = n == len(node.values) - 1
+            value = self.expr(part, result)
+            if isinstance(value, Const) and not last:
+                if bool(value.value) == isinstance(node.op, ast.And):
+                    continue  # neither decides nor is the result
+                last = True
+            if last and not emitted:
+                self.block.set(end)
+                return value
+            self.move(result, self.source(value, part))
+            if last:
+                break
+            self.block.emit(stop, result, end)
+            emitted = True
+            kept = None if self.frame.bound is None else set(self.frame.bound)
+        self.block.set(end)
+        self.frame.bound = kept
+        return Register(result)
+
+    def _either_value(self, node: ast.IfExp, into: int | None) -> Value:
+        otherwise, end = Label(), Label()
+        taken = self.branch(node.test, otherwise, False)
+        if taken is not None:
+            self.block.set(otherwise)
+            return self.expr(node.orelse if taken else node.body, into)
+        register = self.dest(into)
+        kept = None if self.frame.bound is None else set(self.frame.bound)
+        self.into(node.body, register)
+        self.block.emit("jump", end)
+        self.block.set(otherwise)
+        self.frame.bound = None if kept is None else set(kept)
+        self.into(node.orelse, register)
+        self.block.set(end)
+        self.frame.bound = kept
+        return Register(register)
+
+    def branch(self, node: ast.expr, target: Label, when: bool) -> bool | None:
+        """Jump by the truth of ``node`` (see :class:`Core`)."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return self.branch(node.operand, target, not when)
+        if isinstance(node, ast.BoolOp):
+            if isinstance(node.op, ast.And) != when:
+                return self._any_jumps(node.values, target, when)
+            return self._last_jumps(node.values, target, when)
+        if isinstance(node, ast.Call):  # only its truth is asked, as with not
+            asked = ast.UnaryOp(op=ast.Not(), operand=node)
+            value = self.call(node, None, used=True, parent=asked)
+        else:
+            value = self.expr(node)
+        if isinstance(value, Const):
+            if bool(value.value) == when:
+                self.block.emit("jump", target)
+                return True
+            return False
+        self.here(node)
+        self.block.emit("jump_if" if when else "jump_unless", self.source(value, node), target)
+        return None
+
+    def _any_jumps(self, parts: list[ast.expr], target: Label, when: bool) -> bool | None:
+        certain: bool | None = False
+        kept: set[str] | None = None
+        for n, part in enumerate(parts):
+            jumps = self.branch(part, target, when)
+            if n == 0:
+                kept = None if self.frame.bound is None else set(self.frame.bound)
+            if jumps is True:
+                return True
+            if jumps is None:
+                certain = None
+        self.frame.bound = kept
+        return certain
+
+    def _last_jumps(self, parts: list[ast.expr], target: Label, when: bool) -> bool | None:
+        skip = Label()
+        certain = True
+        kept: set[str] | None = None
+        for n, part in enumerate(parts[:-1]):
+            skips = self.branch(part, skip, not when)
+            if n == 0:
+                kept = None if self.frame.bound is None else set(self.frame.bound)
+            if skips is True:
+                self.block.set(skip)
+                self.frame.bound = kept
+                return False
+            if skips is None:
+                certain = False
+        jumps = self.branch(parts[-1], target, when)
+        self.block.set(skip)
+        self.frame.bound = kept
+        if jumps is False:
+            return False
+        return jumps if certain else None
+
+    # --- strings, lists ---------------------------------------------------------------------------------------------
+
+    def _formatted(self, node: ast.JoinedStr, into: int | None) -> Value:
+        fragments: list[Any] = []
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                fragments.append(str(part.value))
+                continue
+            assert isinstance(part, ast.FormattedValue)
+            value = self.expr(part.value)
+            if isinstance(value, Const) and foldable(value.value):
+                fragments.append(self.formatted_constant(part, value))
+                continue
+            spec, n = self._spec(part)
+            fragments.append({"value": self.source(value, part.value), "spec": spec, "n": n})
+        if all(isinstance(fragment, str) for fragment in fragments):
+            return Const("".join(fragments))
+        self.here(node)
+        register = self.dest(into)
+        self.block.fstrings.append(fragments)
+        self.block.emit("fstring", register, len(self.block.fstrings) - 1)
+        return Register(register)
+
+    def formatted_constant(self, part: ast.FormattedValue, value: Const) -> str:
+        """``{value:spec}`` of a constant."""
+        if part.conversion != -1:
+            self.refuse(part, "a conversion (!r, !s, !a) in an f-string: write {x}, {x:0Nd} or {x:.Nf}")
+        spec = self._spec_text(part)
+        if (
+            value.value is not None
+            and not isinstance(value.value, (bool, int, float, str))
+            and not foldable(value.value)
+        ):
+            self.refuse(part, f"a {type(value.value).__name__} in an f-string; numbers and strings can stand there")
+        try:
+            return format(value.value, spec)
+        except (ValueError, TypeError) as error:
+            self.refuse(part, f"{ast.unparse(part.value)} in an f-string: {error}")
+
+    def _spec_text(self, part: ast.FormattedValue) -> str:
+        if part.format_spec is None:
+            return ""
+        value = self.expr(part.format_spec)
+        if not isinstance(value, Const):
+            self.refuse(part, "a format made at run time: write {x}, {x:0Nd} or {x:.Nf} with a constant N")
+        return str(value.value)
+
+    def _spec(self, part: ast.FormattedValue) -> tuple[str, int]:
+        if part.conversion != -1:
+            self.refuse(part, "a conversion (!r, !s, !a) in an f-string: write {x}, {x:0Nd} or {x:.Nf}")
+        text = self._spec_text(part)
+        if not text:
+            return "plain", 0
+        for pattern, word in _FORMATS:
+            match = pattern.fullmatch(text)
+            if match and int(match[1] or 0) <= _WIDTH_LIMIT:
+                return word, int(match[1] or 0)
+        self.refuse(part, f"the format {text!r}: write {{x}}, {{x:0Nd}} or {{x:.Nf}} (N up to {_WIDTH_LIMIT})")
+
+    def _elements(self, nodes: list[ast.expr]) -> int:
+        """Compile values into consecutive registers; the first one."""
+        base = self.block.take(len(nodes)) if nodes else self.block.top
+        for n, node in enumerate(nodes):
+            if isinstance(node, ast.Starred):
+                self.refuse(node, "a * in a list: append in a loop, or join lists with +")
+            self.into(node, base + n)
+        return base
+
+    def _tuple(self, node: ast.Tuple, into: int | None) -> Value:
+        if all(isinstance(element, ast.Constant) for element in node.elts):
+            return Const(tuple(element.value for element in node.elts if isinstance(element, ast.Constant)))
+        base = self._elements(node.elts)
+        register = self.dest(into)
+        self.block.emit("tuple", register, base, len(node.elts))
+        return Register(register)
+
+    def _subscript(self, node: ast.Subscript, into: int | None) -> Value:
+        if isinstance(node.value, ast.Call):
+            container = self.call(node.value, None, used=True, parent=node)
+        else:
+            container = self.expr(node.value)
+        if isinstance(node.slice, ast.Slice):
+            return self._slice(node, node.slice, container, into)
+        index = self.expr(node.slice)
+        if isinstance(container, Const) and isinstance(index, Const):
+            try:
+                return Const(container.value[index.value])
+            except (TypeError, KeyError, IndexError):
+                if isinstance(container.value, dict):
+                    self.refuse(node, f"{ast.unparse(node)} does not exist")
+        if isinstance(container, Const) and isinstance(container.value, dict):
+            self.refuse(node, "a dict with a key known only at run time: use a list, or if and elif")
+        operands = self.source(container, node.value), self.source(index, node.slice)
+        self.here(node)
+        register = self.dest(into)
+        self.block.emit("index", register, *operands)
+        return Register(register)
+
+    def _slice(self, node: ast.Subscript, part: ast.Slice, container: Value, into: int | None) -> Value:
+        if part.step is not None:
+            self.refuse(node, "a slice with a step: write x[i:j]")
+        ends = [Const(None) if end is None else self.expr(end) for end in (part.lower, part.upper)]
+        low, high = ends
+        if isinstance(container, Const) and isinstance(low, Const) and isinstance(high, Const):
+            folded = _fold(lambda whole: whole[low.value : high.value], container)
+            if folded is not None:
+                return folded
+        base = self.block.take(2)
+        for n, end in enumerate(ends):
+            self.move(base + n, self.source(end, node))
+        source = self.source(container, node.value)
+        self.here(node)
+        register = self.dest(into)
+        self.block.emit("slice", register, source, base)
+        return Register(register)
+
+
+def _after(of: type, cls: type, name: str) -> Any:
+    """The attribute that ``super().name`` in ``cls`` finds for an instance of ``of``."""
+    order = of.__mro__
+    for base in order[order.index(cls) + 1 :]:
+        if name in vars(base):
+            return vars(base)[name]
+    return None
+
+
+def _fold(function: Callable[..., Any], *operands: Const) -> Const | None:
+    """The result, when Python has one and the machine would have the same."""
+    if not all(foldable(operand.value) for operand in operands):
+        return None
+    values = [operand.value for operand in operands]
+    if any(isinstance(value, int) and abs(value) > 10_000 for value in values) and function in (
+        operator.pow,
+        operator.lshift,
+    ):
+        return None
+    if function is operator.mul and any(isinstance(value, (str, bytes, tuple)) for value in values):
+        size = max((len(value) for value in values if isinstance(value, (str, bytes, tuple))), default=0)
+        if size * max((value for value in values if isinstance(value, int)), default=0) > 1_000_000:
+            return None
+    try:
+        result = function(*values)
+    except Exception:
+        return None  # at run time, and only if it is reached
+    if isinstance(result, int) and not INT_MIN <= result <= INT_MAX:
+        return None
+    return Const(result) if foldable(result) else None

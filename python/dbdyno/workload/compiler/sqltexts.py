@@ -1,0 +1,126 @@
+"""SQL texts: constants, or literals with integers and parameter marks in them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from dbdyno.workload.compiler.assembler import Label
+from dbdyno.workload.compiler.frame import Core
+from dbdyno.workload.compiler.values import Bound, Const, Marks, Register, SqlText, Value
+
+_ADVICE = (
+    "SQL is a literal or an f-string whose holes are integers, constants of self or db, or marks(n);"
+    " other values are parameters (?)"
+)
+
+#: A piece of a text: a literal, or a hole with the operand that fills it.
+Piece = str | tuple[str, int]
+
+
+class SqlTexts(Core):
+    """The part of the compiler that reads first arguments of statements."""
+
+    def sql(self, node: ast.expr) -> SqlText:
+        """Compile an SQL text (see :class:`Core`)."""
+        if isinstance(node, ast.Name):
+            known = self.expr(node)
+            if isinstance(known, SqlText):
+                return known
+            if isinstance(known, Register):
+                self.refuse(node, f"the SQL in {node.id} is made at run time; {_ADVICE}")
+        if isinstance(node, ast.IfExp):
+            return self._either(node)
+        return self._made(self._pieces(node))
+
+    def _made(self, pieces: list[Piece], register: int | None = None) -> SqlText:
+        merged: list[Piece] = []
+        for piece in pieces:
+            if isinstance(piece, str) and merged and isinstance(merged[-1], str):
+                merged[-1] += piece
+            elif piece != "":
+                merged.append(piece)
+        if register is None and all(isinstance(piece, str) for piece in merged):
+            return SqlText(id=self.constants.text("".join(map(str, merged))))
+        shape: list[Any] = [piece if isinstance(piece, str) else {"hole": piece[0]} for piece in merged]
+        holes = [piece[1] for piece in merged if not isinstance(piece, str)]
+        self.block.templates.append({"template": self.constants.template(shape), "holes": holes})
+        register = self.dest(register)
+        self.block.emit("text", register, len(self.block.templates) - 1)
+        return SqlText(register=register)
+
+    def sql_into(self, node: ast.expr, register: int) -> None:
+        """An SQL text in a register, also a constant one: for variables that take one of several."""
+        if isinstance(node, ast.IfExp):
+            text = self._either(node, register)
+        elif isinstance(node, ast.Name):
+            text = self.sql(node)
+        else:
+            text = self._made(self._pieces(node), register)
+        if text.id is not None:
+            text = self._made([self.constants.texts[text.id]], register)
+        assert text.register is not None
+        self.move(register, text.register)
+
+    def _either(self, node: ast.IfExp, register: int | None = None) -> SqlText:
+        """One of two texts; the register is only needed when the choice is made at run time."""
+        otherwise, end = Label(), Label()
+        taken = self.branch(node.test, otherwise, False)
+        if taken is True:
+            self.block.set(otherwise)
+            return self.sql(node.orelse)
+        if taken is False:
+            self.block.set(otherwise)
+            return self.sql(node.body)
+        register = self.dest(register)
+        self.sql_into(node.body, register)
+        self.block.emit("jump", end)
+        self.block.set(otherwise)
+        self.sql_into(node.orelse, register)
+        self.block.set(end)
+        return SqlText(register=register)
+
+    def _pieces(self, node: ast.expr) -> list[Piece]:
+        if isinstance(node, ast.JoinedStr):
+            return [piece for part in node.values for piece in self._part(part)]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return self._pieces(node.left) + self._pieces(node.right)
+        if isinstance(node, ast.Call):
+            made = self.returned_pieces(node)
+            if made is not None:
+                return made
+        value = self.expr(node)
+        if isinstance(value, Const) and isinstance(value.value, str):
+            return [value.value]
+        self.refuse(node, f"this SQL is made at run time; {_ADVICE}")
+
+    def returned_pieces(self, node: ast.Call) -> list[Piece] | None:
+        """The text that a function of one ``return`` makes; None when ``node`` calls none."""
+        raise NotImplementedError
+
+    def _part(self, part: ast.expr) -> list[Piece]:
+        if isinstance(part, ast.Constant):
+            return [str(part.value)]
+        assert isinstance(part, ast.FormattedValue)
+        if isinstance(part.value, ast.Call):
+            made = self.returned_pieces(part.value) if part.format_spec is None else None
+            if made is not None:
+                return made
+        value = self.expr(part.value)
+        if isinstance(value, Const):
+            return [self.formatted_constant(part, value)]
+        if part.format_spec is not None or part.conversion != -1:
+            self.refuse(part, "a hole of an SQL text takes no format; write the plain integer, {x}")
+        return [_hole(self, value, part)]
+
+    def formatted_constant(self, part: ast.FormattedValue, value: Const) -> str:
+        """``{value:spec}`` of a constant."""
+        raise NotImplementedError
+
+
+def _hole(compiler: SqlTexts, value: Value, part: ast.FormattedValue) -> Piece:
+    if isinstance(value, Marks):
+        return ("marks", value.count.index)
+    if isinstance(value, (Register, Bound)):
+        return ("int", compiler.source(value, part.value))
+    compiler.refuse(part, f"this cannot stand in an SQL text; {_ADVICE}")
