@@ -11,23 +11,20 @@ from dbdyno import load
 from dbdyno.targets.target import Target, open_target
 from dbdyno.workload.source import load_workload
 
-SMALL = {"table_size": 1_000, "tables": 2}
-ONE_TABLE = {"table_size": 1_000}
-CASES: list[tuple[str, dict[str, Any]]] = [
-    ("oltp_point_select", SMALL),
-    ("oltp_read_only", SMALL),
+SMALL = {"table_size": 400, "tables": 2}
+#: All of them can run on the tables of the first.
+ON_THE_SAME_TABLES = [
     ("oltp_read_write", SMALL),
-    ("oltp_read_write", {**SMALL, "skip_trx": "on", "rand_type": "special"}),
-    ("oltp_read_write", {**SMALL, "secondary": "on", "auto_inc": "off", "rand_type": "zipfian"}),
+    ("oltp_read_write", {**SMALL, "skip_trx": "on", "rand_type": "special", "reconnect": 7}),
+    ("oltp_point_select", SMALL),
+    ("oltp_read_only", {**SMALL, "rand_type": "pareto"}),
     ("oltp_write_only", {**SMALL, "delete_inserts": 2}),
-    ("oltp_update_index", SMALL),
-    ("oltp_update_non_index", SMALL),
+    ("oltp_update_index", {**SMALL, "rand_type": "gaussian"}),
+    ("oltp_update_non_index", {**SMALL, "rand_type": "zipfian"}),
+    ("select_random_points", {"table_size": 400}),
+    ("select_random_ranges", {"table_size": 400}),
     ("oltp_insert", SMALL),
-    ("oltp_insert", {**SMALL, "auto_inc": "off"}),
     ("oltp_delete", SMALL),
-    ("bulk_insert", {"rows_per_insert": 500}),
-    ("select_random_points", ONE_TABLE),
-    ("select_random_ranges", ONE_TABLE),
 ]
 #: Two terminals that delete and insert the same id can meet a duplicate key, which is no fault of anybody.
 ALONE = ("oltp_read_write", "oltp_write_only")
@@ -49,16 +46,16 @@ def run(target: Target, name: str, options: dict[str, Any], **load_: Any) -> set
     return {result.name for result in load.check(target, workload) if not result.holds}
 
 
-@pytest.mark.parametrize(("name", "options"), CASES, ids=lambda value: value if isinstance(value, str) else "")
-def test_sysbenchs_workloads_run_and_their_checks_hold(target: Target, name: str, options: dict[str, Any]) -> None:
-    assert run(target, name, options, connections=1 if name in ALONE else 3) == set()
+def test_sysbenchs_workloads_run_on_the_same_tables_and_their_checks_hold(target: Target) -> None:
+    for name, options in ON_THE_SAME_TABLES:
+        assert run(target, name, options, connections=1 if name in ALONE else 3) == set(), name
+        if name == "oltp_insert":
+            assert count(target) == 860
+    assert 800 <= count(target) < 860
 
 
-def test_inserting_and_deleting_change_the_number_of_rows(target: Target) -> None:
-    run(target, "oltp_insert", SMALL, connections=3)
-    assert count(target) == 2_060
-    run(target, "oltp_delete", SMALL, connections=3)
-    assert 2_000 <= count(target) < 2_060
+def test_a_plain_index_instead_of_the_key_serves_too(target: Target) -> None:
+    assert run(target, "oltp_read_write", {**SMALL, "secondary": "on", "auto_inc": "off"}, connections=1) == set()
 
 
 def test_client_made_ids_stay_unique_over_several_runs_with_one_seed(target: Target) -> None:
@@ -76,7 +73,11 @@ def test_bulk_insert_makes_the_tables_it_lacks_and_goes_on_after_the_last_row(ta
     assert load.cleanup(target, load_workload("bulk_insert", {})) == ["sbtest1", "sbtest2", "sbtest3"]
 
 
-def test_pgbenchs_workloads_share_their_tables_and_keep_the_books(target: Target) -> None:
+def test_pgbenchs_workloads_share_their_tables_and_keep_the_books(
+    target: Target, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if server not in ("sqlite", "postgresql"):  # 100,000 rows once for each way of inserting
+        monkeypatch.setattr("dbdyno.workloads.pgbench.ACCOUNTS", 1_000)
     assert run(target, "tpcb_like", {}, connections=3) == set()
     assert run(target, "simple_update", {}, connections=3) == set()
     assert run(target, "select_only", {}, connections=3) == set()
