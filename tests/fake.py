@@ -14,7 +14,7 @@ row, everything else succeeds; transactions are tracked; prepared statements, pi
 - `match`: a prefix of the statement or a regular expression found in it; letter case does not count. A prepared
   statement is matched by its text with `?` or `$1`.
 - `nth`: only the n-th match, counted over all connections from 1.
-- `at`: "execute" (default) or "prepare".
+- `at`: "execute" (default), "prepare" or, through a proxy, "answer".
 - `columns`: `[{"name": "c", "type": "text"}]`, type int, double, decimal, text or timestamp; `rows`: lists of
   values; `parameters`: types that a prepared statement on PostgreSQL describes (text without it).
 - `affected`: rows affected.
@@ -26,6 +26,8 @@ row, everything else succeeds; transactions are tracked; prepared statements, pi
 "delay_ms": n}`. "refuse" resets before a byte is sent, "reset" in the middle of logging in.
 
 With `proxy="127.0.0.1:3306"` everything passes to a real server and its statements are recorded the same way.
+Rules may then have `delay_ms`, `error`, and the faults "reset" and "silence"; the server does not see such a
+statement. With `"at": "answer"` it executes the statement and the client gets a reset instead of the answer.
 """
 
 from __future__ import annotations

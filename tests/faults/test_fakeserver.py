@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from decimal import Decimal
 from typing import Any, Literal
@@ -266,11 +266,11 @@ def test_sysbench_retries_a_deadlock() -> None:
         assert "ignored errors:                      1 " in done.stdout
 
 
-def proxied(url: str) -> FakeServer:
+def proxied(url: str, rules: Sequence[dict[str, Any]] = ()) -> FakeServer:
     """A recording proxy before a real server, with that server's user and database."""
     parts = urlsplit(url)
     protocol: Protocol = "postgresql" if parts.scheme == "postgresql" else "mysql"
-    server = FakeServer(protocol, proxy=f"{parts.hostname}:{parts.port}")
+    server = FakeServer(protocol, proxy=f"{parts.hostname}:{parts.port}", rules=rules)
     server.user = unquote(parts.username or "")
     server.password = unquote(parts.password) if parts.password else None
     server.database = parts.path.lstrip("/")
@@ -322,6 +322,53 @@ def test_proxy_records_what_reaches_mariadb(mariadb_url: str) -> None:
 
 def test_proxy_records_what_reaches_mysql(mysql_url: str) -> None:
     assert_proxy_records_values(mysql_url)
+
+
+def assert_proxy_makes_faults(url: str) -> None:
+    """An error comes from nowhere, a reset before COMMIT loses the row, a reset at its answer keeps it."""
+    deadlock = DEADLOCK_POSTGRESQL if url.startswith("postgresql") else DEADLOCK
+    rules = [
+        {"match": "INSERT INTO fake_t VALUES (2)", "error": deadlock},
+        {"match": "COMMIT /* lost */", "fault": "reset"},
+        {"match": "COMMIT /* kept */", "fault": "reset", "at": "answer"},
+        {"match": "SELECT 'late'", "delay_ms": 200},
+    ]
+    with proxied(url, rules) as server:
+        with connected(server) as connection:
+            run(connection, "DROP TABLE IF EXISTS fake_t")
+            run(connection, "CREATE TABLE fake_t (id INT)")
+            run(connection, "BEGIN")
+            run(connection, "INSERT INTO fake_t VALUES (1)")
+            with pytest.raises((pymysql.err.OperationalError, psycopg.errors.DeadlockDetected)):
+                run(connection, "INSERT INTO fake_t VALUES (2)")
+            run(connection, "ROLLBACK")
+            assert list(run(connection, "SELECT id FROM fake_t")) == []
+            began = time.monotonic()
+            run(connection, "SELECT 'late'")
+            assert time.monotonic() - began >= 0.2
+        for value, comment in ((3, "lost"), (4, "kept")):
+            with connected(server) as connection:
+                run(connection, "BEGIN")
+                run(connection, "INSERT INTO fake_t VALUES (%s)", value)
+                with pytest.raises(BROKEN):
+                    run(connection, f"COMMIT /* {comment} */")
+        with connected(server) as connection:
+            assert list(run(connection, "SELECT id FROM fake_t")) == [(4,)]
+            run(connection, "DROP TABLE fake_t")
+
+
+def test_proxy_makes_faults_before_postgresql(postgresql_url: str) -> None:
+    assert_proxy_makes_faults(postgresql_url)
+
+
+def test_proxy_makes_faults_before_mariadb(mariadb_url: str) -> None:
+    assert_proxy_makes_faults(mariadb_url)
+
+
+def test_a_proxy_refuses_what_it_cannot_do() -> None:
+    rules = [{"match": "SELECT", "fault": "garbage"}]
+    with pytest.raises(RuntimeError, match="with --proxy the fault can only be reset or silence"):
+        FakeServer("mysql", proxy="127.0.0.1:1", rules=rules).__enter__()
 
 
 @pytest.mark.needs("sysbench")

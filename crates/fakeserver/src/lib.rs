@@ -10,6 +10,7 @@ mod link;
 mod mysql_proxy;
 mod mysql_session;
 mod options;
+mod passage;
 mod postgresql_proxy;
 mod postgresql_session;
 mod recorder;

@@ -10,11 +10,12 @@ use socket2::SockRef;
 
 use crate::script::Fault;
 
-const READ_BYTES: usize = 64 << 10;
+const READ_BYTES: usize = 16 << 10;
 const SLOW_BYTE: Duration = Duration::from_millis(2);
 
 pub(crate) struct Link {
     stream: TcpStream,
+    chunk: Vec<u8>,
     pub(crate) input: BytesMut,
     pub(crate) output: BytesMut,
 }
@@ -29,16 +30,14 @@ pub(crate) enum Onward {
 impl Link {
     pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        Ok(Self { stream, input: BytesMut::new(), output: BytesMut::new() })
+        Ok(Self { stream, chunk: vec![0; READ_BYTES], input: BytesMut::new(), output: BytesMut::new() })
     }
 
     /// Waits for more bytes; false at the end of the connection.
     pub(crate) fn fill(&mut self) -> io::Result<bool> {
-        let start = self.input.len();
-        self.input.resize(start + READ_BYTES, 0);
-        let read = self.stream.read(&mut self.input[start..]);
-        self.input.truncate(start + *read.as_ref().unwrap_or(&0));
-        Ok(read? > 0)
+        let read = self.stream.read(&mut self.chunk)?;
+        self.input.extend_from_slice(&self.chunk[..read]);
+        Ok(read > 0)
     }
 
     /// Sends what is in `output`.

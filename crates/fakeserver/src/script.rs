@@ -110,6 +110,8 @@ pub(crate) enum Moment {
     Execute,
     /// When it is prepared.
     Prepare,
+    /// When its answer arrives: through a proxy the real server has executed it. Without one as `Execute`.
+    Answer,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -206,6 +208,14 @@ impl Rule {
     pub(crate) fn fault(&self) -> Option<Fault> {
         self.spec.fault
     }
+
+    pub(crate) fn moment(&self) -> Moment {
+        self.spec.at
+    }
+
+    fn acts_at(&self, at: Moment) -> bool {
+        at == if self.spec.at == Moment::Answer { Moment::Execute } else { self.spec.at }
+    }
 }
 
 /// How one connection is to be received.
@@ -241,11 +251,31 @@ impl Script {
         Ok(Self { rules: spec.rules.into_iter().map(Rule::new).collect(), connect })
     }
 
+    /// Whether a proxy can do all that the script asks for. Error: what it cannot.
+    pub(crate) fn check_for_proxy(&self) -> Result<(), String> {
+        for rule in &self.rules {
+            let pattern = &rule.spec.pattern;
+            if !matches!(rule.spec.fault, None | Some(Fault::Reset | Fault::Silence)) {
+                return Err(format!("rule {pattern:?}: with --proxy the fault can only be reset or silence"));
+            }
+            if rule.spec.columns.is_some() || rule.spec.rows.is_some() || rule.spec.affected.is_some() {
+                return Err(format!("rule {pattern:?}: with --proxy the answer comes from the server"));
+            }
+            if rule.spec.at == Moment::Prepare {
+                return Err(format!("rule {pattern:?}: with --proxy a rule acts on executions only"));
+            }
+        }
+        if self.connect.iter().any(|spec| spec.error.is_some() || spec.fault == Some(ConnectFault::Error)) {
+            return Err("with --proxy a connection can be refused, reset or met with silence".to_owned());
+        }
+        Ok(())
+    }
+
     /// The rule that answers a statement: the first one that matches it and whose turn it is. Counts the
     /// match for every rule of that moment that matches.
     pub(crate) fn rule(&self, sql: &str, at: Moment) -> Option<&Rule> {
         let mut chosen = None;
-        for rule in self.rules.iter().filter(|rule| rule.spec.at == at && rule.matches(sql)) {
+        for rule in self.rules.iter().filter(|rule| rule.acts_at(at) && rule.matches(sql)) {
             let turn = rule.seen.fetch_add(1, Ordering::SeqCst) + 1;
             if chosen.is_none() && rule.spec.nth.is_none_or(|nth| nth == turn) {
                 chosen = Some(rule);

@@ -36,6 +36,9 @@ impl Server {
 
     /// As `start`, with a script that is already read.
     pub fn start_scripted(options: Options, script: Script) -> Result<Self, String> {
+        if options.proxy.is_some() {
+            script.check_for_proxy()?;
+        }
         let recorder = Recorder::new(options.record.as_deref())
             .map_err(|error| format!("the record cannot be written: {error}"))?;
         let listener = TcpListener::bind(("127.0.0.1", options.port))
