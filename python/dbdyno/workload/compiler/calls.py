@@ -57,15 +57,15 @@ class Calls(SqlTexts):
         match callee:
             case Method(owner=Db()):
                 return self.statement_call(node, callee.name, into, used=used, parent=parent)
-            case Method(owner=Stream()):
-                return self._drawn(node, callee.owner, callee.name, into)
+            case Method(owner=Stream() as stream):
+                return self._drawn(node, stream, callee.name, into)
             case Method():
                 return self._of_list(node, callee)
             case Bound():
                 return self.inline(node, callee, into, used=used)
             case Const():
                 return self._of_object(node, callee, into, used=used)
-        self.refuse(node, f"{ast.unparse(node.func)} is not a function")
+        raise self.refused(node, f"{ast.unparse(node.func)} is not a function")
 
     def _callee(self, node: ast.expr) -> Value:
         if isinstance(node, ast.Name) and node.id == "super" and "super" not in self.frame.function.locals:
@@ -93,7 +93,7 @@ class Calls(SqlTexts):
         if target in (Decimal, datetime, timedelta):
             return self._constructed(node, target)
         if target in (range, enumerate):
-            self.refuse(node, f"{target.__name__}() outside a for: write for … in {target.__name__}(…)")
+            raise self.refused(node, f"{target.__name__}() outside a for: write for … in {target.__name__}(…)")
         try:
             word = _OF_ONE.get(target)
         except TypeError:
@@ -107,7 +107,7 @@ class Calls(SqlTexts):
         if target is sorted:
             return self._sorted(node, into)
         name = getattr(target, "__name__", ast.unparse(node.func))
-        self.refuse(
+        raise self.refused(
             node,
             f"{ast.unparse(node.func)}() cannot be called here{nearest(name, _BUILTINS)};"
             " what is constant can be computed in validate() and kept as self.NAME",
@@ -116,10 +116,10 @@ class Calls(SqlTexts):
     def _plain(self, node: ast.Call, least: int, most: int) -> list[ast.expr]:
         """The arguments of a builtin: positional ones only."""
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-            self.refuse(node, f"{ast.unparse(node.func)}() takes plain arguments here, without names and *")
+            raise self.refused(node, f"{ast.unparse(node.func)}() takes plain arguments here, without names and *")
         if not least <= len(node.args) <= most:
             wanted = str(least) if least == most else f"{least} to {most}"
-            self.refuse(node, f"{ast.unparse(node.func)}() takes {wanted} arguments, not {len(node.args)}")
+            raise self.refused(node, f"{ast.unparse(node.func)}() takes {wanted} arguments, not {len(node.args)}")
         return node.args
 
     def _folded(self, function: Callable[..., Any], *values: Value) -> Const | None:
@@ -134,7 +134,7 @@ class Calls(SqlTexts):
 
     def _of_one(self, node: ast.Call, target: Callable[..., Any], word: str, into: int | None) -> Value:
         if word in ("int", "str", "float") and not node.args:
-            self.refuse(node, f"{word}() takes one argument")
+            raise self.refused(node, f"{word}() takes one argument")
         argument = self._plain(node, 1, 1)[0]
         if isinstance(argument, ast.Call):
             value = self.call(argument, None, used=True, parent=node)
@@ -181,7 +181,7 @@ class Calls(SqlTexts):
         if set(keywords) == {"ndigits"} and len(arguments) == 1:
             arguments.append(keywords["ndigits"])
         elif keywords or not 1 <= len(arguments) <= 2:
-            self.refuse(node, "round() is written round(x) or round(x, places)")
+            raise self.refused(node, "round() is written round(x) or round(x, places)")
         values = [self.expr(argument) for argument in arguments]
         folded = self._folded(round, *values)
         if folded is not None:
@@ -197,10 +197,12 @@ class Calls(SqlTexts):
         for keyword in node.keywords:
             value = self.expr(keyword.value)
             if keyword.arg != "reverse" or not isinstance(value, Const):
-                self.refuse(node, "sorted() is written sorted(x) or sorted(x, reverse=True); sort tuples for a key")
+                raise self.refused(
+                    node, "sorted() is written sorted(x) or sorted(x, reverse=True); sort tuples for a key"
+                )
             descending = bool(value.value)
         if len(node.args) != 1 or isinstance(node.args[0], ast.Starred):
-            self.refuse(node, "sorted() takes one list")
+            raise self.refused(node, "sorted() takes one list")
         source = self.operand(node.args[0])
         self.here(node)
         register = self.dest(into)
@@ -213,9 +215,9 @@ class Calls(SqlTexts):
             try:
                 return Const(marks(count.value))
             except (ValueError, TypeError) as error:
-                self.refuse(node, str(error))
+                raise self.refused(node, str(error)) from None
         if not isinstance(count, Register):
-            self.refuse(node, "marks(n) takes an integer")
+            raise self.refused(node, "marks(n) takes an integer")
         return Marks(count)
 
     def _constructed(self, node: ast.Call, target: Any) -> Value:
@@ -231,8 +233,8 @@ class Calls(SqlTexts):
                     )
                 )
             except Exception as error:
-                self.refuse(node, f"{ast.unparse(node)}: {error}")
-        self.refuse(
+                raise self.refused(node, f"{ast.unparse(node)}: {error}") from None
+        raise self.refused(
             node,
             f"{target.__name__}() of a value known only at run time: decimals come from decimal(x, scale),"
             " times from db.now()",
@@ -240,13 +242,15 @@ class Calls(SqlTexts):
 
     def _of_list(self, node: ast.Call, callee: Method) -> Value:
         if callee.name != "append":
-            self.refuse(
+            raise self.refused(
                 node,
                 f"the method {callee.name}() of a value: lists have append(); strings len(), slices, +, *, in,"
                 " and f-strings",
             )
         if isinstance(callee.owner, Const):
-            self.refuse(node, "a list of the module or of self is a constant; copy it with [x for x in it] first")
+            raise self.refused(
+                node, "a list of the module or of self is a constant; copy it with [x for x in it] first"
+            )
         value = self.operand(self._plain(node, 1, 1)[0])
         self.here(node)
         assert isinstance(callee.owner, Register)
@@ -277,7 +281,7 @@ class Calls(SqlTexts):
         table, unit = self._named(node, "at", ("table", "unit"))
         name = self.expr(table)
         if not isinstance(name, Const) or not isinstance(name.value, str):
-            self.refuse(node, "the table of rand.at(table, unit) must be a constant string")
+            raise self.refused(node, "the table of rand.at(table, unit) must be a constant string")
         source = self.operand(unit)
         self.here(node)
         self.block.emit("at", stream.slot, self.constants.name(name.value), source, s=slot)
@@ -295,7 +299,7 @@ class Calls(SqlTexts):
             or starred
             or len(found) != len(node.args) + len(node.keywords)
         ):
-            self.refuse(node, f"rand.{method} is written rand.{method}({', '.join(names)})")
+            raise self.refused(node, f"rand.{method} is written rand.{method}({', '.join(names)})")
         return [found[name] for name in names]
 
     # --- functions compiled into their caller ---------------------------------------------------------------------
@@ -303,7 +307,7 @@ class Calls(SqlTexts):
     def _super(self, node: ast.Call) -> Value:
         cls = self.frame.cls
         if node.args or node.keywords or cls is None:
-            self.refuse(node, "super() is written without arguments, in a method")
+            raise self.refused(node, "super() is written without arguments, in a method")
         return Super(cls)
 
     def _function(self, node: ast.Call, callee: Value) -> tuple[Function, list[Value]]:
@@ -314,16 +318,18 @@ class Calls(SqlTexts):
             target, first = target.__func__, []
         name = ast.unparse(node.func)
         if not isinstance(target, FunctionType):
-            self.refuse(node, f"{name}() is not a plain function: decorated and compiled functions cannot be called")
+            raise self.refused(
+                node, f"{name}() is not a plain function: decorated and compiled functions cannot be called"
+            )
         if any(frame.function.function is target for frame in self.frames):
-            self.refuse(node, f"{name}() calls itself: write the recursion as a loop")
+            raise self.refused(node, f"{name}() calls itself: write the recursion as a loop")
         try:
             function = function_of(target)
         except NoSource as error:
-            self.refuse(node, f"{error} has no source to compile")
+            raise self.refused(node, f"{error} has no source to compile") from None
         arguments = function.node.args
         if arguments.vararg or arguments.kwarg:
-            self.refuse(node, f"{name}() takes * or **: name its parameters, or pass a list")
+            raise self.refused(node, f"{name}() takes * or **: name its parameters, or pass a list")
         return function, first
 
     def _enter(self, node: ast.Call, function: Function, first: list[Value]) -> Frame:
@@ -332,13 +338,13 @@ class Calls(SqlTexts):
         if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
             keyword.arg is None for keyword in node.keywords
         ):
-            self.refuse(node, f"* in the call of {name}(): pass the values one by one, or as a list")
+            raise self.refused(node, f"* in the call of {name}(): pass the values one by one, or as a list")
         signature = inspect.signature(function.function)
         named: dict[str | None, Any] = {keyword.arg: keyword.value for keyword in node.keywords}
         try:
             bound = signature.bind(*first, *node.args, **named)  # type: ignore[arg-type]
         except TypeError as error:
-            self.refuse(node, f"{name}(): {error}")
+            raise self.refused(node, f"{name}(): {error}") from None
         values: dict[str, Value] = {}
         for parameter in signature.parameters.values():
             given = bound.arguments.get(parameter.name, parameter.default)
@@ -355,7 +361,7 @@ class Calls(SqlTexts):
                 self.move(register, self.source(value, node))
                 values[parameter_name] = Register(register)
             elif value is not None:
-                self.refuse(node, f"{name}() assigns to its parameter {parameter_name}, which is no value")
+                raise self.refused(node, f"{name}() assigns to its parameter {parameter_name}, which is no value")
         return Frame(
             function,
             file=self.constants.file(short_path(function.path)),
@@ -373,7 +379,8 @@ class Calls(SqlTexts):
         frame = self._enter(node, function, first)
         only = function.body[0] if len(function.body) == 1 else None
         if isinstance(only, ast.Return):
-            return self._within(frame, lambda: self._returned(only, into, used=used), node)
+            value: Value = self._within(frame, lambda: self._returned(only, into, used=used), node)
+            return value
         frame.result = self.dest(into) if used else None
         self._within(frame, self.function_body, node)
         return Const(None) if frame.result is None else Register(frame.result)

@@ -21,7 +21,7 @@ class DbCalls(Calls):
     ) -> Value:
         """Compile ``db.NAME(…)`` (see :class:`Calls`)."""
         if node.keywords:
-            self.refuse(node, f"db.{name}() takes no named arguments")
+            raise self.refused(node, f"db.{name}() takes no named arguments")
         if name in _WANTS:
             return self._statement(node, name, into, used=used, parent=parent)
         if name == "batch":
@@ -29,9 +29,9 @@ class DbCalls(Calls):
         if name == "ack":
             return self._ack(node)
         if name == "pipeline":
-            self.refuse(node, "db.pipeline() is written with db.pipeline(): and the statements below it")
+            raise self.refused(node, "db.pipeline() is written with db.pipeline(): and the statements below it")
         if node.args:
-            self.refuse(node, f"db.{name}() takes no arguments")
+            raise self.refused(node, f"db.{name}() takes no arguments")
         if name == "now":
             register = self.dest(into)
             self.block.emit("now", register)
@@ -39,21 +39,21 @@ class DbCalls(Calls):
         if name in ("begin", "commit"):
             self.block.emit(name)
             return Const(None)
-        self.refuse(node, f"db.{name} is a value, not a function: write it without ()")
+        raise self.refused(node, f"db.{name} is a value, not a function: write it without ()")
 
     def _answer(self, node: ast.Call, into: int | None, *, used: bool) -> int:
         """The register of a statement's result."""
         if not used:
             return NOWHERE
         if self.pipelined:
-            self.refuse(
+            raise self.refused(
                 node, "a result inside with db.pipeline(): it is not there yet; read it in a statement after the block"
             )
         return self.dest(into)
 
     def _text(self, node: ast.Call, name: str) -> SqlText:
         if not node.args or isinstance(node.args[0], ast.Starred):
-            self.refuse(node, f"db.{name}() begins with its SQL")
+            raise self.refused(node, f"db.{name}() begins with its SQL")
         return self.sql(node.args[0])
 
     def _text_json(self, text: SqlText) -> dict[str, int]:
@@ -68,7 +68,7 @@ class DbCalls(Calls):
         star: int | None = None
         for argument in node.args[1:]:
             if star is not None:
-                self.refuse(argument, "values after a starred list: put the starred list last")
+                raise self.refused(argument, "values after a starred list: put the starred list last")
             if isinstance(argument, ast.Starred):
                 star = self.operand(argument.value)
             else:
@@ -99,12 +99,12 @@ class DbCalls(Calls):
     def _check_count(self, node: ast.Call, sql: str, given: int, star: int | None) -> None:
         wanted = len(parameter_positions(sql))
         if given != wanted if star is None else given > wanted:
-            self.refuse(node, f"{wanted} parameters (?) but {given} values: {sql!r}")
+            raise self.refused(node, f"{wanted} parameters (?) but {given} values: {sql!r}")
 
     def _batch(self, node: ast.Call, into: int | None, *, used: bool) -> Value:
         text = self._text(node, "batch")
         if len(node.args) != 2 or isinstance(node.args[1], ast.Starred):
-            self.refuse(node, "db.batch() is written db.batch(sql, rows)")
+            raise self.refused(node, "db.batch() is written db.batch(sql, rows)")
         rows = self.operand(node.args[1])
         register = self._answer(node, into, used=used)
         self.here(node)
@@ -117,7 +117,7 @@ class DbCalls(Calls):
         base = self.block.take(len(node.args)) if node.args else 0
         for n, argument in enumerate(node.args):
             if isinstance(argument, ast.Starred):
-                self.refuse(argument, "* in db.ack(): pass the list as it is")
+                raise self.refused(argument, "* in db.ack(): pass the list as it is")
             self.into(argument, base + n)
         self.here(node)
         self.block.emit("ack", base, len(node.args))

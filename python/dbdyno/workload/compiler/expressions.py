@@ -79,7 +79,7 @@ class Expressions(Core):
         match node:
             case ast.Constant():
                 if isinstance(node.value, complex) or node.value is Ellipsis:
-                    self.refuse(node, f"{node.value!r} is not a value of the language")
+                    raise self.refused(node, f"{node.value!r} is not a value of the language")
                 return Const(node.value)
             case ast.Name():
                 return self.name(node)
@@ -111,9 +111,11 @@ class Expressions(Core):
             case ast.ListComp():
                 return self.comprehension(node)
             case ast.Starred():
-                self.refuse(node, "a * here: only the values of a statement may be starred, db.query(sql, *values)")
+                raise self.refused(
+                    node, "a * here: only the values of a statement may be starred, db.query(sql, *values)"
+                )
         outside = OUTSIDE.get(type(node), f"{type(node).__name__} is not in the language")
-        self.refuse(node, outside)
+        raise self.refused(node, outside)
 
     def comprehension(self, node: ast.ListComp) -> Value:
         """Compile a list comprehension."""
@@ -130,7 +132,7 @@ class Expressions(Core):
         if name in frame.function.locals:
             known = frame.bindings.get(name)
             if known is None or (frame.bound is not None and name not in frame.bound and not self._checkable(name)):
-                self.refuse(node, f"{name} is used before it has a value; assign it first")
+                raise self.refused(node, f"{name} is used before it has a value; assign it first")
             if frame.bound is not None and name not in frame.bound and isinstance(known, Register):
                 self.block.emit("bound", known.index, self.constants.name(name))
                 frame.bound.add(name)
@@ -139,7 +141,9 @@ class Expressions(Core):
             return Const(frame.function.outside(name))
         except NameError:
             words = [*frame.function.locals, *frame.function.function.__globals__]
-            self.refuse(node, f"the name {name} is not defined{nearest(name, words) if len(words) < 200 else ''}")
+            raise self.refused(
+                node, f"the name {name} is not defined{nearest(name, words) if len(words) < 200 else ''}"
+            ) from None
 
     def _checkable(self, name: str) -> bool:
         """Whether the machine can tell that a variable has no value yet."""
@@ -159,18 +163,18 @@ class Expressions(Core):
                 return Register(register)
             case Stream():
                 if name not in _RAND:
-                    self.refuse(node, f"a random stream has no {name}{nearest(name, _RAND)}")
+                    raise self.refused(node, f"a random stream has no {name}{nearest(name, _RAND)}")
                 return Method(owner, name)
             case Super():
                 function = _after(type(self.setting.workload), owner.cls, name)
                 if function is None:
-                    self.refuse(node, f"no base of {owner.cls.__name__} has a method {name}")
+                    raise self.refused(node, f"no base of {owner.cls.__name__} has a method {name}")
                 return Bound(function, Const(self.setting.workload))
             case Register():
                 return Method(owner, name)
             case Const():
                 return self._of_constant(node, owner, name)
-        self.refuse(node, f"{ast.unparse(node)} is not in the language")
+        raise self.refused(node, f"{ast.unparse(node)} is not in the language")
 
     def _of_db(self, node: ast.Attribute, name: str, into: int | None) -> Value:
         match name:
@@ -187,7 +191,7 @@ class Expressions(Core):
                 self.block.emit("terminal", register)
                 return Register(register)
         if name not in _DB:
-            self.refuse(node, f"db has no {name}{nearest(name, _DB)}")
+            raise self.refused(node, f"db has no {name}{nearest(name, _DB)}")
         return Method(Db(), name)
 
     def _capability(self, node: ast.Attribute, name: str, into: int | None) -> Value:
@@ -196,7 +200,7 @@ class Expressions(Core):
             return self._unknown(into)
         if not hasattr(capabilities, name):
             known = [word for word in dir(capabilities) if not word.startswith("_")]
-            self.refuse(node, f"there is no capability db.has.{name}{nearest(name, known)}")
+            raise self.refused(node, f"there is no capability db.has.{name}{nearest(name, known)}")
         return Const(getattr(capabilities, name))
 
     def _unknown(self, into: int | None) -> Value:
@@ -209,7 +213,7 @@ class Expressions(Core):
         """Number of ``db.state.name``."""
         names = list(self.setting.states)
         if name not in names:
-            self.refuse(
+            raise self.refused(
                 node,
                 f"db.state.{name} is not declared; write {name} = state(DEFAULT) in the workload class"
                 + (nearest(name, names) if names else ""),
@@ -225,10 +229,12 @@ class Expressions(Core):
         if found is missing:
             if value is self.setting.workload:
                 words = [word for word in dir(value) if not word.startswith("__")]
-                self.refuse(node, f"self.{name} does not exist{nearest(name, words) if len(words) < 200 else ''}")
-            self.refuse(node, f"{ast.unparse(node.value)} has no {name}")
+                raise self.refused(
+                    node, f"self.{name} does not exist{nearest(name, words) if len(words) < 200 else ''}"
+                )
+            raise self.refused(node, f"{ast.unparse(node.value)} has no {name}")
         if isinstance(found, State):
-            self.refuse(node, f"{name} is a state: read it as db.state.{name}")
+            raise self.refused(node, f"{name} is a state: read it as db.state.{name}")
         if getattr(found, "__self__", None) is value and hasattr(found, "__func__"):
             return Bound(found.__func__, owner)
         return Const(found)
@@ -244,7 +250,7 @@ class Expressions(Core):
     ) -> Value:
         """``left sign right``, folded when both are constants."""
         if type(sign) not in _BINARY:
-            self.refuse(node, "the operator @ is not in the language")
+            raise self.refused(node, "the operator @ is not in the language")
         word, function = _BINARY[type(sign)]
         if isinstance(left, Const) and isinstance(right, Const):
             folded = _fold(function, left, right)
@@ -317,7 +323,7 @@ class Expressions(Core):
                 source, register = self.source(value, node), self.dest(into)
                 self.block.emit("is_none" if positive else "is_not_none", register, source)
                 return Register(register)
-        self.refuse(node, "is: only None is tested with it; compare values with ==")
+        raise self.refused(node, "is: only None is tested with it; compare values with ==")
 
     def _boolean(self, node: ast.BoolOp) -> Value:
         result, end = self.block.take(), Label()
@@ -444,30 +450,32 @@ class Expressions(Core):
     def formatted_constant(self, part: ast.FormattedValue, value: Const) -> str:
         """``{value:spec}`` of a constant."""
         if part.conversion != -1:
-            self.refuse(part, "a conversion (!r, !s, !a) in an f-string: write {x}, {x:0Nd} or {x:.Nf}")
+            raise self.refused(part, "a conversion (!r, !s, !a) in an f-string: write {x}, {x:0Nd} or {x:.Nf}")
         spec = self._spec_text(part)
         if (
             value.value is not None
             and not isinstance(value.value, (bool, int, float, str))
             and not foldable(value.value)
         ):
-            self.refuse(part, f"a {type(value.value).__name__} in an f-string; numbers and strings can stand there")
+            raise self.refused(
+                part, f"a {type(value.value).__name__} in an f-string; numbers and strings can stand there"
+            )
         try:
             return format(value.value, spec)
         except (ValueError, TypeError) as error:
-            self.refuse(part, f"{ast.unparse(part.value)} in an f-string: {error}")
+            raise self.refused(part, f"{ast.unparse(part.value)} in an f-string: {error}") from None
 
     def _spec_text(self, part: ast.FormattedValue) -> str:
         if part.format_spec is None:
             return ""
         value = self.expr(part.format_spec)
         if not isinstance(value, Const):
-            self.refuse(part, "a format made at run time: write {x}, {x:0Nd} or {x:.Nf} with a constant N")
+            raise self.refused(part, "a format made at run time: write {x}, {x:0Nd} or {x:.Nf} with a constant N")
         return str(value.value)
 
     def _spec(self, part: ast.FormattedValue) -> tuple[str, int]:
         if part.conversion != -1:
-            self.refuse(part, "a conversion (!r, !s, !a) in an f-string: write {x}, {x:0Nd} or {x:.Nf}")
+            raise self.refused(part, "a conversion (!r, !s, !a) in an f-string: write {x}, {x:0Nd} or {x:.Nf}")
         text = self._spec_text(part)
         if not text:
             return "plain", 0
@@ -475,14 +483,14 @@ class Expressions(Core):
             match = pattern.fullmatch(text)
             if match and int(match[1] or 0) <= _WIDTH_LIMIT:
                 return word, int(match[1] or 0)
-        self.refuse(part, f"the format {text!r}: write {{x}}, {{x:0Nd}} or {{x:.Nf}} (N up to {_WIDTH_LIMIT})")
+        raise self.refused(part, f"the format {text!r}: write {{x}}, {{x:0Nd}} or {{x:.Nf}} (N up to {_WIDTH_LIMIT})")
 
     def _elements(self, nodes: list[ast.expr]) -> int:
         """Compile values into consecutive registers; the first one."""
         base = self.block.take(len(nodes)) if nodes else self.block.top
         for n, node in enumerate(nodes):
             if isinstance(node, ast.Starred):
-                self.refuse(node, "a * in a list: append in a loop, or join lists with +")
+                raise self.refused(node, "a * in a list: append in a loop, or join lists with +")
             self.into(node, base + n)
         return base
 
@@ -507,9 +515,9 @@ class Expressions(Core):
                 return Const(container.value[index.value])
             except (TypeError, KeyError, IndexError):
                 if isinstance(container.value, dict):
-                    self.refuse(node, f"{ast.unparse(node)} does not exist")
+                    raise self.refused(node, f"{ast.unparse(node)} does not exist") from None
         if isinstance(container, Const) and isinstance(container.value, dict):
-            self.refuse(node, "a dict with a key known only at run time: use a list, or if and elif")
+            raise self.refused(node, "a dict with a key known only at run time: use a list, or if and elif")
         operands = self.source(container, node.value), self.source(index, node.slice)
         self.here(node)
         register = self.dest(into)
@@ -518,7 +526,7 @@ class Expressions(Core):
 
     def _slice(self, node: ast.Subscript, part: ast.Slice, container: Value, into: int | None) -> Value:
         if part.step is not None:
-            self.refuse(node, "a slice with a step: write x[i:j]")
+            raise self.refused(node, "a slice with a step: write x[i:j]")
         ends = [Const(None) if end is None else self.expr(end) for end in (part.lower, part.upper)]
         low, high = ends
         if isinstance(container, Const) and isinstance(low, Const) and isinstance(high, Const):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from dbdyno.workload.compiler.assembler import Block, Constants, Label
 from dbdyno.workload.compiler.functions import Function
@@ -109,9 +109,9 @@ class Core:
 
     # --- problems ---------------------------------------------------------------------------------------------
 
-    def refuse(self, node: ast.AST, text: str) -> NoReturn:
-        """Leave the statement; ``text`` says what was found and what to write instead."""
-        raise Refused(node, text)
+    def refused(self, node: ast.AST, text: str) -> Refused:
+        """To be raised, which leaves the statement; ``text`` says what was found and what to write instead."""
+        return Refused(node, text)
 
     def note(self, refused: Refused) -> None:
         """Keep a problem."""
@@ -130,8 +130,8 @@ class Core:
             try:
                 return self.constants.constant(value.value)
             except NotInLanguage as error:
-                self.refuse(node, f"{_words(node)} is {error}, which is no value of the language")
-        self.refuse(node, f"{_describe(value)} is not a value; it cannot be kept or passed on")
+                raise self.refused(node, f"{_words(node)} is {error}, which is no value of the language") from None
+        raise self.refused(node, f"{_describe(value)} is not a value; it cannot be kept or passed on")
 
     def operand(self, node: ast.expr) -> int:
         """Compile ``node`` and give the operand that reads it."""

@@ -28,7 +28,7 @@ class SqlTexts(Core):
             if isinstance(known, SqlText):
                 return known
             if isinstance(known, Register):
-                self.refuse(node, f"the SQL in {node.id} is made at run time; {_ADVICE}")
+                raise self.refused(node, f"the SQL in {node.id} is made at run time; {_ADVICE}")
         if isinstance(node, ast.IfExp):
             return self._either(node)
         return self._made(self._pieces(node))
@@ -92,7 +92,7 @@ class SqlTexts(Core):
         value = self.expr(node)
         if isinstance(value, Const) and isinstance(value.value, str):
             return [value.value]
-        self.refuse(node, f"this SQL is made at run time; {_ADVICE}")
+        raise self.refused(node, f"this SQL is made at run time; {_ADVICE}")
 
     def returned_pieces(self, node: ast.Call) -> list[Piece] | None:
         """The text that a function of one ``return`` makes; None when ``node`` calls none."""
@@ -110,7 +110,7 @@ class SqlTexts(Core):
         if isinstance(value, Const):
             return [self.formatted_constant(part, value)]
         if part.format_spec is not None or part.conversion != -1:
-            self.refuse(part, "a hole of an SQL text takes no format; write the plain integer, {x}")
+            raise self.refused(part, "a hole of an SQL text takes no format; write the plain integer, {x}")
         return [_hole(self, value, part)]
 
     def formatted_constant(self, part: ast.FormattedValue, value: Const) -> str:
@@ -123,4 +123,4 @@ def _hole(compiler: SqlTexts, value: Value, part: ast.FormattedValue) -> Piece:
         return ("marks", value.count.index)
     if isinstance(value, (Register, Bound)):
         return ("int", compiler.source(value, part.value))
-    compiler.refuse(part, f"this cannot stand in an SQL text; {_ADVICE}")
+    raise compiler.refused(part, f"this cannot stand in an SQL text; {_ADVICE}")

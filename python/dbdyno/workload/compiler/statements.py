@@ -94,7 +94,7 @@ class Statements(Expressions, DbCalls):
             case ast.Pass():
                 pass
             case _:
-                self.refuse(node, OUTSIDE.get(type(node), f"{type(node).__name__} is not in the language"))
+                raise self.refused(node, OUTSIDE.get(type(node), f"{type(node).__name__} is not in the language"))
 
     # --- assignment -------------------------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ class Statements(Expressions, DbCalls):
         else:
             value = self.expr(node.value, into)
         if isinstance(value, Stream) and value.slot and not isinstance(node.value, ast.Call):
-            self.refuse(node, "a second name for a random stream: use the first one")
+            raise self.refused(node, "a second name for a random stream: use the first one")
         self._store(target, value)
 
     def _variable(self, target: ast.Name) -> int:
@@ -139,7 +139,9 @@ class Statements(Expressions, DbCalls):
             return known.index
         if isinstance(known, SqlText) and known.register is not None:
             return known.register
-        self.refuse(target, f"{target.id} stands for something that only exists while compiling; use another name")
+        raise self.refused(
+            target, f"{target.id} stands for something that only exists while compiling; use another name"
+        )
 
     def _now_bound(self, name: str) -> None:
         if self.frame.bound is not None:
@@ -164,14 +166,14 @@ class Statements(Expressions, DbCalls):
                 self._store_name(target, value)
             case ast.Tuple() | ast.List():
                 if any(isinstance(element, ast.Starred) for element in target.elts):
-                    self.refuse(target, "a * on the left: name the elements, or use slices")
+                    raise self.refused(target, "a * on the left: name the elements, or use slices")
                 base = self.block.take(max(1, len(target.elts)))
                 self.block.emit("unpack", base, len(target.elts), self.source(value, target))
                 for n, element in enumerate(target.elts):
                     self._store(element, Register(base + n))
             case ast.Attribute():
                 if not isinstance(self.expr(target.value), DbState):
-                    self.refuse(
+                    raise self.refused(
                         target,
                         f"{ast.unparse(target)} is a constant; values that change are declared with"
                         " NAME = state(DEFAULT) and kept in db.state.NAME",
@@ -180,17 +182,19 @@ class Statements(Expressions, DbCalls):
                 self.block.emit("state_set", self.state_slot(target, target.attr), source)
             case ast.Subscript():
                 if isinstance(target.slice, ast.Slice):
-                    self.refuse(target, "assignment to a slice: assign the elements in a loop, or join lists with +")
+                    raise self.refused(
+                        target, "assignment to a slice: assign the elements in a loop, or join lists with +"
+                    )
                 container = self.expr(target.value)
                 if isinstance(container, Const):
-                    self.refuse(
+                    raise self.refused(
                         target, "a list of the module or of self is a constant; copy it with [x for x in it] first"
                     )
                 index = self.operand(target.slice)
                 self.here(target)
                 self.block.emit("set_index", self.source(container, target), index, self.source(value, target))
             case _:
-                self.refuse(target, f"{ast.unparse(target)} cannot be assigned to")
+                raise self.refused(target, f"{ast.unparse(target)} cannot be assigned to")
 
     def _store_name(self, target: ast.Name, value: Value) -> None:
         frame, name = self.frame, target.id
@@ -203,7 +207,7 @@ class Statements(Expressions, DbCalls):
         elif isinstance(value, (Const, Register)):
             self.move(self._variable(target), self.source(value, target))
         elif frame.function.stores.get(name) != 1 or name in frame.function.arguments:
-            self.refuse(target, f"{name} is assigned twice, which only values can be; use two names")
+            raise self.refused(target, f"{name} is assigned twice, which only values can be; use two names")
         elif isinstance(value, Marks):
             register = self._variable(target)
             self.move(register, value.count.index)
@@ -234,7 +238,7 @@ class Statements(Expressions, DbCalls):
             old = self.expr(load_attribute)
             self._store(target, self.operate(node, node.op, old, self.expr(node.value), None))
             return
-        self.refuse(node, f"{ast.unparse(node)}: write the assignment out")
+        raise self.refused(node, f"{ast.unparse(node)}: write the assignment out")
 
     # --- branches and loops -------------------------------------------------------------------------------------------
 
@@ -259,7 +263,7 @@ class Statements(Expressions, DbCalls):
 
     def _while(self, node: ast.While) -> None:
         if node.orelse:
-            self.refuse(node, "else of a loop: set a variable before break and test it after the loop")
+            raise self.refused(node, "else of a loop: set a variable before break and test it after the loop")
         top, again, after = Label(), Label(), Label()
         self.block.set(top)
         taken = self.branch(node.test, after, False)
@@ -275,7 +279,7 @@ class Statements(Expressions, DbCalls):
 
     def _for(self, node: ast.For) -> None:
         if node.orelse:
-            self.refuse(node, "else of a loop: set a variable before break and test it after the loop")
+            raise self.refused(node, "else of a loop: set a variable before break and test it after the loop")
         after = Label()
         before = self._each(node.target, node.iter, after, lambda: self.body(node.body))
         self.frame.bound = before
@@ -334,19 +338,19 @@ class Statements(Expressions, DbCalls):
 
     def _enumerated(self, call: ast.Call, target: ast.expr) -> int:
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
-            self.refuse(call, "enumerate() is written for i, x in enumerate(list)")
+            raise self.refused(call, "enumerate() is written for i, x in enumerate(list)")
         start = call.args[1] if len(call.args) == 2 else None
         for keyword in call.keywords:
             start = keyword.value if keyword.arg == "start" else start
         if not call.args or len(call.args) + len(call.keywords) > 2:
-            self.refuse(call, "enumerate() is written enumerate(list) or enumerate(list, start)")
+            raise self.refused(call, "enumerate() is written enumerate(list) or enumerate(list, start)")
         counter = self.block.take()
         self.move(counter, self.constants.constant(0) if start is None else self.operand(start))
         return counter
 
     def _range(self, call: ast.Call) -> int:
         if call.keywords or not 1 <= len(call.args) <= 3 or any(isinstance(arg, ast.Starred) for arg in call.args):
-            self.refuse(call, "range() is written range(end), range(begin, end) or range(begin, end, step)")
+            raise self.refused(call, "range() is written range(end), range(begin, end) or range(begin, end, step)")
         arguments: list[ast.expr] = list(call.args)
         if len(arguments) == 1:
             arguments.insert(0, ast.copy_location(ast.Constant(0), call))
@@ -381,10 +385,10 @@ class Statements(Expressions, DbCalls):
     def comprehension(self, node: ast.ListComp) -> Value:
         """Compile a list comprehension (see :class:`Expressions`)."""
         if len(node.generators) != 1:
-            self.refuse(node, "a comprehension with two for: write loops and append()")
+            raise self.refused(node, "a comprehension with two for: write loops and append()")
         generator = node.generators[0]
         if generator.is_async:
-            self.refuse(node, OUTSIDE[ast.AsyncFor])
+            raise self.refused(node, OUTSIDE[ast.AsyncFor])
         result = self.block.take()
         scope = {
             name.id: Register(self.block.take()) for name in ast.walk(generator.target) if isinstance(name, ast.Name)
@@ -418,7 +422,7 @@ class Statements(Expressions, DbCalls):
         self.block.emit("jump", loop.next if again else loop.after)
         self.frame.bound = None
 
-    # --- the ends of a function ----------------------------------------------------------------------------------------
+    # --- the ends of a function -------------------------------------------------------------------------------------
 
     def _return(self, value: ast.expr | None, node: ast.AST) -> None:
         frame = self.frame
@@ -446,7 +450,7 @@ class Statements(Expressions, DbCalls):
         target = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         value = None if target is None else self.expr(target)
         if not isinstance(value, Const) or value.value is not Rollback or node.cause is not None:
-            self.refuse(node, "raise: only raise Rollback, which rolls the transaction back and counts it so")
+            raise self.refused(node, "raise: only raise Rollback, which rolls the transaction back and counts it so")
         if self.pipelined:
             self._end_pipeline()
         self.here(node)
@@ -458,9 +462,9 @@ class Statements(Expressions, DbCalls):
         call = item.context_expr
         callee = self.expr(call.func) if isinstance(call, ast.Call) else None
         if len(node.items) != 1 or item.optional_vars is not None or callee != Method(Db(), "pipeline"):
-            self.refuse(node, "with: only with db.pipeline(): is in the language")
+            raise self.refused(node, "with: only with db.pipeline(): is in the language")
         if self.pipelined:
-            self.refuse(node, "db.pipeline() inside db.pipeline(): one block is enough")
+            raise self.refused(node, "db.pipeline() inside db.pipeline(): one block is enough")
         self.frame.pipelined = self.pipelined = True
         if self._pipelines():
             self.block.emit("pipeline_begin")

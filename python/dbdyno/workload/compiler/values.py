@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -133,8 +134,6 @@ def encode(value: Any) -> Any:
 
 
 def _bits(value: float) -> bytes:
-    import struct
-
     return struct.pack(">d", value)
 
 
