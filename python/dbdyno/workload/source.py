@@ -12,7 +12,7 @@ import linecache
 import sys
 import textwrap
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -145,13 +145,18 @@ def program_hash(workload: Workload) -> str:
 def writes(workload: Workload, method: str) -> bool:
     """Whether a transaction may write: it or a method of ``self`` it calls says ``db.execute`` or ``db.batch``.
 
-    A database with one writer at a time must know before BEGIN (SQLite's BEGIN IMMEDIATE).
+    A database with one writer at a time must know before BEGIN, for a read lock cannot always be raised later.
     """
+    return _writes(type(workload), method)  # type: ignore[arg-type]  # a class is hashable
+
+
+@lru_cache(maxsize=1024)
+def _writes(cls: type[Workload], method: str) -> bool:
     seen: set[str] = set()
     pending = [method]
     while pending:
         name = pending.pop()
-        function = getattr(type(workload), name, None)
+        function = getattr(cls, name, None)
         if name in seen or not inspect.isfunction(function):
             continue
         seen.add(name)

@@ -1,6 +1,6 @@
 """pgbench's three built-in scripts on pgbench's tables: tpcb_like, simple_update, select_only.
 
-Statements, tables and rows are those of ``pgbench -i`` and ``pgbench -b`` (PostgreSQL 18, pgbench's manual);
+Statements, tables and rows are those of ``pgbench -i`` and ``pgbench -b`` (version 18, its manual);
 tables that pgbench made can be driven and the other way round.
 """
 
