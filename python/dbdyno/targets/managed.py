@@ -172,7 +172,7 @@ def remove(name: str, home: Path | None = None) -> None:
         _stop(state, shelf, None)
         # The state goes last: a removal that was broken off can be repeated.
         _delete(Path(state.data_dir))
-        socket_folder = Path(state.socket).parent
+        socket_folder = Path(state.socket).parent if state.socket else shelf.folder
         if not socket_folder.is_relative_to(shelf.folder):
             shutil.rmtree(socket_folder, ignore_errors=True)
         for entry in shelf.folder.iterdir():
@@ -185,7 +185,10 @@ def find(name: str, home: Path | None = None) -> ManagedServer | None:
     """The server of that name, running or not, None if there is none."""
     shelf = Shelf.of(check_name(name), home)
     state = shelf.read()
-    return None if state is None else _server(state, shelf, _process(state))
+    process = None if state is None else _process(state)
+    if state is None or (process is None and not state.initialised):  # a first start that was broken off
+        return None
+    return _server(state, shelf, process)
 
 
 def listing(home: Path | None = None) -> list[ManagedServer]:
@@ -265,7 +268,7 @@ def _start(
     options = wanted if wanted is not None else dict(state.options) if state is not None else {}
     if state is None or not state.initialised:
         data_dir = kind.data_folder(shelf.folder / "data")
-        _initialise(kind, installation, data_dir, shelf)
+        _initialise(kind, installation, data_dir, shelf, name)
     else:
         data_dir = Path(state.data_dir)
         if not data_dir.is_dir():
@@ -274,7 +277,7 @@ def _start(
     for attempt in range(1, _PORT_TRIES + 1):
         if port is not None:
             chosen = free_port(port)
-        elif attempt == 1 and state is not None and port_is_free(state.port):
+        elif attempt == 1 and state is not None and state.port and port_is_free(state.port):
             chosen = state.port
         else:
             chosen = free_port()
@@ -296,16 +299,21 @@ class _PortTaken(Exception):
     """The server ended because another program got its port first."""
 
 
-def _initialise(kind: ServerKind, installation: Installation, data_dir: Path, shelf: Shelf) -> None:
+def _initialise(kind: ServerKind, installation: Installation, data_dir: Path, shelf: Shelf, name: str) -> None:
     """Make the data folder beside its place and move it there whole: a half-made one is never used."""
     temporary = data_dir.with_name(f"{data_dir.name}.init")
     _delete(temporary)
     _delete(data_dir)
+
+    def record(process: psutil.Process) -> None:
+        shelf.write(State(name, kind.kind, str(temporary), "", 0, process.pid, process.create_time()))
+
     try:
-        kind.initialise(installation, temporary, shelf.log)
+        kind.initialise(installation, temporary, shelf.log, record)
         temporary.rename(data_dir)
     except BaseException:
         _delete(temporary)
+        _delete(shelf.state_file)
         raise
 
 
@@ -321,10 +329,14 @@ def _launch(
     kind.clear_leftovers(place)
     skip = {log: log.stat().st_size for log in kind.logs(place) if log.exists()}
     command = kind.command(installation, place, kind.with_defaults(state.options))
-    process = spawn(command, shelf.log, installation.environment, cwd=shelf.folder)
-    try:
+
+    def record(process: psutil.Process) -> None:
+        nonlocal state
         state = replace(state, pid=process.pid, create_time=process.create_time())
         shelf.write(state)
+
+    process = spawn(command, shelf.log, installation.environment, shelf.folder, record)
+    try:
         version = _wait_ready(kind, process, place, skip)
         kind.settle(place, state.options, {k: v for k, v in earlier.items() if k not in state.options})
         state = replace(state, version=version, initialised=True)

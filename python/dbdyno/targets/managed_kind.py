@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from dbdyno.model.errors import RunError, UsageError
-from dbdyno.targets.managed_process import short_folder
+from dbdyno.targets.managed_process import Record, short_folder
 
 #: Options as the user gave them: name to value, or None for an option that takes no value.
 Options = Mapping[str, str | None]
@@ -78,8 +78,9 @@ class ServerKind:
         """The installation to use. Raises RunError with the reason when there is none."""
         raise NotImplementedError
 
-    def initialise(self, installation: Installation, data_dir: Path, log: Path) -> None:
-        """Make an empty data folder at ``data_dir`` (which does not exist; its parent does)."""
+    def initialise(self, installation: Installation, data_dir: Path, log: Path, record: Record) -> None:
+        """Make an empty data folder at ``data_dir`` (which does not exist; its parent does). A program that
+        this runs is named to ``record`` and has ``data_dir`` in its command line."""
         raise NotImplementedError
 
     def clear_leftovers(self, place: Place) -> None:

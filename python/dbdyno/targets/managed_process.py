@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from signal import Signals
@@ -32,20 +32,39 @@ _SOCKET_FOLDER_MAX = SOCKET_PATH_MAX - 21
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
-def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str], cwd: Path) -> psutil.Process:
-    """Start a server in a session of its own (no terminal, no Ctrl-C), its output appended to ``log``."""
+#: Told of a process before it does anything, so that it can be found again however we end.
+Record = Callable[[psutil.Process], None]
+
+
+def spawn(
+    command: Sequence[str], log: Path, environment: Mapping[str, str], cwd: Path, record: Record
+) -> psutil.Process:
+    """Start a server in a session of its own (no terminal, no Ctrl-C), its output appended to ``log``.
+
+    It waits at the door until it is on record; if we end before, it ends as well.
+    """
+    gate = ["/bin/sh", "-c", 'read -r go && exec "$@" </dev/null', "dbdyno"]
     with log.open("ab") as output:
         child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
+            [*gate, *command],
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment},
             cwd=cwd,
             start_new_session=True,
         )
+    assert child.stdin is not None
     _children[child.pid] = child
-    return psutil.Process(child.pid)
+    process = psutil.Process(child.pid)
+    try:
+        record(process)
+        child.stdin.write(b"go\n")
+        child.stdin.close()
+    except BaseException:
+        end_now(process)
+        raise
+    return process
 
 
 def owned(pid: int, create_time: float, data_dir: Path) -> psutil.Process | None:
@@ -116,9 +135,11 @@ def end_now(process: psutil.Process) -> None:
         wait_gone(member, 10)
 
 
-def run_step(command: Sequence[str], log: Path, environment: Mapping[str, str], what: str, cwd: Path) -> None:
+def run_step(
+    command: Sequence[str], log: Path, environment: Mapping[str, str], what: str, cwd: Path, record: Record
+) -> None:
     """Run an initialising program to its end, its output into ``log``. Interrupted, it is ended with us."""
-    process = spawn(command, log, environment, cwd)
+    process = spawn(command, log, environment, cwd, record)
     child = _children[process.pid]
     try:
         status = child.wait(timeout=300)

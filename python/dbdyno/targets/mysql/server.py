@@ -14,7 +14,7 @@ import pymysql
 
 from dbdyno.model.errors import RunError
 from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
-from dbdyno.targets.managed_process import LOOPBACK, run_step
+from dbdyno.targets.managed_process import LOOPBACK, Record, run_step
 
 #: Where a Debian with MySQL in it may have been unpacked, unless $DBDYNO_MYSQL_ROOT says another folder.
 DEBIAN_TREE = Path("/var/cache/dbdyno/mysql")
@@ -156,9 +156,9 @@ class MysqlServer(_MysqlProtocolServer):
             ]
         return words
 
-    def initialise(self, installation: Installation, data_dir: Path, log: Path) -> None:
+    def initialise(self, installation: Installation, data_dir: Path, log: Path, record: Record) -> None:
         words = [*self._fixed(installation, data_dir), "--initialize-insecure"]
-        run_step(words, log, installation.environment, "mysqld --initialize-insecure", cwd=log.parent)
+        run_step(words, log, installation.environment, "mysqld --initialize-insecure", log.parent, record)
 
 
 class MariadbServer(_MysqlProtocolServer):
@@ -172,12 +172,12 @@ class MariadbServer(_MysqlProtocolServer):
             raise RunError(f"no MariaDB server on this machine; it comes from {self.comes_from}")
         return Installation(self.kind, program, _version(said))
 
-    def initialise(self, installation: Installation, data_dir: Path, log: Path) -> None:
+    def initialise(self, installation: Installation, data_dir: Path, log: Path, record: Record) -> None:
         words = [str(_program("mariadb-install-db")), "--no-defaults", f"--datadir={data_dir}"]
         words += ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
         if os.geteuid() == 0:
             words.append("--user=root")
-        run_step(words, log, installation.environment, "mariadb-install-db", cwd=log.parent)
+        run_step(words, log, installation.environment, "mariadb-install-db", log.parent, record)
 
 
 KINDS: tuple[ServerKind, ...] = (MysqlServer(), MariadbServer())

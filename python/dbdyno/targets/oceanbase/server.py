@@ -17,7 +17,7 @@ import pymysql.cursors
 
 from dbdyno.model.errors import RunError, UsageError
 from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
-from dbdyno.targets.managed_process import LOOPBACK, SOCKET_PATH_MAX
+from dbdyno.targets.managed_process import LOOPBACK, SOCKET_PATH_MAX, Record
 
 
 class SeekdbServer(ServerKind):
@@ -58,7 +58,7 @@ class SeekdbServer(ServerKind):
                     return Installation(self.kind, path, found.group(1), environment=environment)
         raise RunError(f"no seekdb server on this machine; it comes from {self.comes_from}")
 
-    def initialise(self, installation: Installation, data_dir: Path, log: Path) -> None:
+    def initialise(self, installation: Installation, data_dir: Path, log: Path, record: Record) -> None:
         # It fills its folder itself when it starts for the first time, with absolute paths.
         data_dir.mkdir(mode=0o700)
 

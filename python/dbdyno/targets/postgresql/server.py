@@ -16,7 +16,7 @@ import psycopg
 
 from dbdyno.model.errors import RunError
 from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
-from dbdyno.targets.managed_process import LOOPBACK, run_step
+from dbdyno.targets.managed_process import LOOPBACK, Record, run_step
 from dbdyno.targets.managed_user import OrdinaryUser, open_folder, ordinary_user, reachable_copy
 
 MIN_VERSION = 14
@@ -77,7 +77,7 @@ class PostgresqlServer(ServerKind):
         found = f" (found {', '.join(too_old)}: older than {MIN_VERSION})" if too_old else ""
         raise RunError(f"no PostgreSQL server on this machine{found}; it comes from {self.comes_from}")
 
-    def initialise(self, installation: Installation, data_dir: Path, log: Path) -> None:
+    def initialise(self, installation: Installation, data_dir: Path, log: Path, record: Record) -> None:
         user = ordinary_user()
         data_dir.mkdir(mode=0o700)
         user.give(data_dir)
@@ -85,7 +85,7 @@ class PostgresqlServer(ServerKind):
         # the same on every machine.
         command = [*user.prefix, str(_program(installation, user, "initdb")), "-D", str(data_dir)]
         command += ["-U", self.user, "--auth=trust", "--encoding=UTF8", "--locale=C"]
-        run_step(command, log, installation.environment, "initdb", cwd=Path("/"))
+        run_step(command, log, installation.environment, "initdb", Path("/"), record)
 
     def data_folder(self, usual: Path) -> Path:
         user = ordinary_user()
