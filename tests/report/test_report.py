@@ -326,3 +326,21 @@ def test_chinese_report_has_no_english_heading() -> None:
     for key in TABLE:
         if key.startswith(("heading.", "caption.", "sentence.")):
             assert re.search(r"[\u4e00-\u9fff]", words(key, **dict.fromkeys(re.findall(r"{(\w+)", TABLE[key][1]), "x")))
+
+
+def test_machine_that_was_busy_with_something_else_is_a_warning() -> None:
+    surroundings = builder.environment("filedb")
+    surroundings["client"]["load_average"] = [9.5, 4.0, 2.0]
+    assert "load average 9.5 on 2 cores" in notices(material(environments={"filedb": surroundings}), warning=True)
+    assert "load average" not in notices(material(), warning=True)
+
+
+def test_facts_that_move_from_trial_to_trial_are_ranges_not_machines() -> None:
+    free = iter(range(1, 1000))
+    built = builder.entries(of=SMALL)
+    for entry in built.trials:
+        entry.environment["client"]["memory_available_bytes"] = next(free) * 2**30  # type: ignore[index]
+    made = Material(built.campaign, tuple(built.trials), built.samples.__getitem__, Words("en"))
+    text = render_markdown(build_document(made))
+    assert text.count("**Client machine") == 1
+    assert "- Memory available: 1.0 GiB to 8.0 GiB" in text

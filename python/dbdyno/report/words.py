@@ -43,6 +43,8 @@ TABLE: dict[str, tuple[str, str]] = {
     # Counting
     "connections": ("{count} connections", "{count} 个连接"),
     "connections#one": ("{count} connection", "{count} 个连接"),
+    "cores": ("{count} cores", "{count} 核"),
+    "cores#one": ("{count} core", "{count} 核"),
     "rounds": ("{count} rounds", "{count} 轮"),
     "rounds#one": ("{count} round", "{count} 轮"),
     "trials": ("{count} trials", "{count} 次试验"),
@@ -175,6 +177,10 @@ TABLE: dict[str, tuple[str, str]] = {
         "在 {places} 时，压测端是（或可能是）瓶颈。这些数字反映的不仅是数据库，也是压测端。",
     ),
     "notice.more": ("{count} more", "另外 {count} 处"),
+    "notice.busy": (
+        "The machine was busy before the first trial: load average {load} on {cores}. Other work took part of it.",
+        "首次试验之前机器已处于繁忙状态：{cores}上的系统负载为 {load}。其他任务占用了部分资源。",
+    ),
     "notice.in_process": (
         "{target} shares the process with the load generator: their CPU cannot be told apart.",
         "{target} 与压测端共用进程：两者的 CPU 用量无法区分。",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dbdyno.analysis.summary import Cell
 from dbdyno.model.units import format_ms, format_rate
 from dbdyno.report import sentences
 from dbdyno.report.document import Block, Notice, Section, Statement
 from dbdyno.report.material import Material
+
+# Loading data keeps a client and a server busy: up to that many runnable processes a core are ours.
+_BUSY = 1.5
 
 
 def section(material: Material) -> Section:
@@ -78,6 +84,7 @@ def _limits(material: Material) -> list[Block]:
     bound = [cell for cell in material.cells if cell.bound_rounds]
     if bound:
         found.append(Notice(_bound(material, bound), warning=True))
+    found += _busy(material)
     found += _sides(material)
     found += _unequal_isolation(material)
     for target in material.targets:
@@ -101,6 +108,17 @@ def _bound(material: Material, bound: list[Cell]) -> str:
     )
     reasons = words.listed(list(dict.fromkeys(reason for cell in bound for reason in cell.bound_reasons))[:3])
     return words("notice.bound" if reasons else "notice.bound_plain", places=places, reasons=reasons)
+
+
+def _busy(material: Material) -> list[Block]:
+    """Something else ran on the client's machine: its load before the first trial, which is not yet our own."""
+    first = next((entry.environment for entry in material.trials if entry.environment.get("client")), None)
+    client: Mapping[str, Any] = first["client"] if first is not None else {}
+    load, cores = client.get("load_average"), client.get("cores_usable") or client.get("cores")
+    if not load or not cores or load[0] <= _BUSY * cores:
+        return []
+    text = material.words("notice.busy", load=f"{load[0]:.1f}", cores=material.words.count("cores", cores))
+    return [Notice(text, warning=True)]
 
 
 def _unequal_durability(material: Material) -> list[Block]:

@@ -66,7 +66,8 @@ def _everything(material: Material, target: str) -> Folded:
         rows,
         code=True,
     )
-    facts = [(words("server.version_text"), str(server["version_text"]))] if server.get("version_text") else []
+    texts = dict.fromkeys(str(server[key]) for key in ("version_text", "comment") if server.get(key))
+    facts = [(words("server.version_text"), "; ".join(texts))] if texts else []
     for group in ("managed", "extra"):
         values = server.get(group)
         if isinstance(values, Mapping):

@@ -12,6 +12,7 @@ from dbdyno.report.material import Material
 from dbdyno.report.words import TABLE
 
 _ORDER = ("cpu_model", "cores", "memory_bytes", "kernel", "numa_nodes", "disk", "load_average", "python", "dbdyno")
+_SHORT = 60  # characters of a comment that a table can take
 _MACHINE = ("cpu_model", "cores", "memory_bytes", "kernel")  # what tells one client machine from another
 
 
@@ -54,9 +55,10 @@ def _facts(material: Material, captured: list[Mapping[str, Any]]) -> list[tuple[
     found = []
     for name in ordered:
         values = [client[name] for client in captured if client.get(name) not in (None, {}, [])]
-        if values:
+        shown = _shown(material, name, values) if values else ""
+        if shown:
             label = material.words(f"client.{name}") if f"client.{name}" in TABLE else name.replace("_", " ")
-            found.append((label, _shown(material, name, values)))
+            found.append((label, shown))
     return found
 
 
@@ -75,7 +77,9 @@ def _shown(material: Material, name: str, values: list[Any]) -> str:
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) == len(values) and min(numbers) != max(numbers):
         return material.words("interval", low=_text(name, min(numbers)), high=_text(name, max(numbers)))
-    return ", ".join(dict.fromkeys(_text(name, value) for value in values))
+    words = {True: material.words("yes"), False: material.words("no")}
+    texts = (words[value] if isinstance(value, bool) else _text(name, value) for value in values)
+    return ", ".join(dict.fromkeys(texts))
 
 
 def _text(name: str, value: Any) -> str:
@@ -95,12 +99,14 @@ def _servers(material: Material) -> Table:
         server = material.server(target)
         version = " ".join(str(server[key]) for key in ("flavour", "version") if server.get(key))
         comment = str(server.get("comment") or "")
+        if len(comment) > _SHORT or comment in version:
+            comment = ""  # whole among the server's facts in the section before
         place = "in_process" if server.get("in_process") else "same_host" if server.get("same_host") else "remote"
         rows.append(
             Row(
                 (
                     Cell(target),
-                    Cell(f"{version or '–'}{f' ({comment})' if comment and comment not in version else ''}"),
+                    Cell(f"{version or '–'}{f' ({comment})' if comment else ''}"),
                     Cell(str(environment.get("address") or "–")),
                     Cell(words(f"place.{place}")),
                     Cell(str(environment.get("driver") or "–")),
