@@ -13,6 +13,7 @@ from pymysql.constants import CLIENT, SERVER_STATUS
 
 from dbdyno.model.errors import RunError, UsageError
 from dbdyno.targets import unreachable
+from dbdyno.targets.mysql.exchange import Exchange
 from dbdyno.targets.mysql.values import ENCODERS, ENCODERS_WITHOUT_BACKSLASHES, bind
 from dbdyno.targets.url import Address, Endpoint, parse_address
 
@@ -40,35 +41,27 @@ class MysqlConnection:
         self._cancel_with = cancel_with
         no_backslash = self.raw.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
         self._encoders = ENCODERS_WITHOUT_BACKSLASHES if no_backslash else ENCODERS
-        self._query: Callable[[bytes], int] = self.raw.query
+        self._run = Exchange(raw).run
 
     def fetch(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        self._query(bind(sql, params, self._encoders))
-        result = self.raw._result
-        rows = result.rows
-        if result.has_next:
-            self._discard()
-        return list(rows) if rows else []
+        return self._run(bind(sql, params, self._encoders))[0] or []
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> int:
-        matched = self._query(bind(sql, params, self._encoders))
-        result = self.raw._result
-        if result.has_next:
-            self._discard()
-        return 0 if result.field_count else matched  # ANALYZE TABLE and the like answer with rows
+        rows, matched = self._run(bind(sql, params, self._encoders))
+        return matched if rows is None else 0  # ANALYZE TABLE and the like answer with rows
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         return sum(self.execute(sql, row) for row in rows)
 
     def begin(self, write: bool) -> None:
-        self._query(b"BEGIN")
+        self._run(b"BEGIN")
 
     def commit(self) -> None:
-        self._query(b"COMMIT")
+        self._run(b"COMMIT")
 
     def rollback(self) -> None:
         """Always sent: after an error the client does not know whether the server still has a transaction."""
-        self._query(b"ROLLBACK")
+        self._run(b"ROLLBACK")
 
     @property
     def in_transaction(self) -> bool:
@@ -94,10 +87,6 @@ class MysqlConnection:
         handle = self.raw._sock
         cipher = handle.cipher() if isinstance(handle, ssl.SSLSocket) else None
         return cipher[0] if cipher else ""
-
-    def _discard(self) -> None:
-        while self.raw._result.has_next:
-            self.raw.next_result()
 
     def _cut(self) -> None:
         handle = self.raw._sock
@@ -142,7 +131,7 @@ def connect(
         except BaseException:
             raw.close()
             raise
-        raw._read_timeout = None  # type: ignore[attr-defined]  # the login is over; statements take what they take
+        raw._read_timeout = None  # type: ignore[attr-defined]
     except (pymysql.err.Error, OSError, UnicodeError, IndexError, ValueError) as error:
         # Raised below, outside of this block, so that the driver's exception is not chained.
         problem = refused(address, where, error, timeout_s, product)

@@ -47,6 +47,7 @@ CODES: dict[int, ErrorClass] = {
     2003: LOST,  # CR_CONN_HOST_ERROR, met when reopening
     2006: LOST,  # CR_SERVER_GONE_ERROR
     2013: LOST,  # CR_SERVER_LOST
+    2027: LOST,  # CR_MALFORMED_PACKET: whatever came, the next answer cannot be found
     2055: LOST,  # CR_SERVER_LOST_EXTENDED
     1040: LOST,  # ER_CON_COUNT_ERROR: too many connections, met when reopening
     1053: LOST,  # ER_SERVER_SHUTDOWN

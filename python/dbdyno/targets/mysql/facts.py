@@ -20,6 +20,9 @@ DURABILITY = (
     "rpl_semi_sync_source_wait_for_replica_count", "group_replication_group_name", "wsrep_on",
 )  # fmt: skip
 
+#: Flavours whose own family is another one, though they answer here.
+OTHER_FAMILIES = ("tidb", "oceanbase", "seekdb")
+
 #: Counters and the status variables that make them up. A hit of the query cache (5.7, MariaDB) is a SELECT that
 #: Com_select leaves out; statements over several tables have numbers of their own.
 COUNTERS: dict[str, tuple[str, ...]] = {
@@ -114,11 +117,14 @@ def facts(connection: Connection, address: Address) -> Facts:
     settings = kept(found.items(), address)
     isolation = found.get("transaction_isolation") or found.get("tx_isolation", "")
     cipher = getattr(connection, "tls", "")
+    version = tell_apart(found)
+    # Other families show InnoDB's settings for the sake of tools; they decide nothing there.
+    deciding = () if version.flavour in OTHER_FAMILIES else DURABILITY
     return Facts(
-        version=tell_apart(found),
+        version=version,
         settings=settings,
-        durability={name: settings[name] for name in DURABILITY if name in settings},
-        durable_commit=durable(settings),
+        durability={name: settings[name] for name in deciding if name in settings},
+        durable_commit=durable(settings) if deciding else None,
         database_bytes=database_bytes(connection),
         isolation=isolation.lower().replace("-", " "),
         extra={"tls": cipher} if cipher else {},

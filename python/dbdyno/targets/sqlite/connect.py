@@ -76,7 +76,7 @@ class SqliteConnection:
     """One connection; ``?`` is the driver's own mark. Values come as SQLite keeps them: decimals as int or float,
     moments as text."""
 
-    __slots__ = ("_cancelled", "_cursor", "_execute", "_patience_s", "raw")
+    __slots__ = ("_again", "_cancelled", "_cursor", "_execute", "_patience_s", "raw")
 
     def __init__(self, raw: sqlite3.Connection, busy_timeout_ms: int) -> None:
         self.raw = raw
@@ -84,6 +84,7 @@ class SqliteConnection:
         self._execute = self._cursor.execute
         self._patience_s = (busy_timeout_ms - BUSY_SLICE_MS) / 1000
         self._cancelled = False
+        self._again = False
 
     def fetch(self, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
@@ -140,15 +141,19 @@ class SqliteConnection:
         while primary(getattr(error, "sqlite_errorname", "")) == "SQLITE_BUSY" and not self.raw.in_transaction:
             if self._cancelled or time.monotonic() >= deadline:
                 break
+            self._again = True
             try:
                 return self._execute(sql, params)
             except sqlite3.OperationalError as again:
                 error = again
+            finally:
+                self._again = False
         raise error
 
     def trace(self, seen: Callable[[str], object] | None) -> None:
-        """Call ``seen`` with the text of each statement as SQLite runs it: the witness where no server counts."""
-        self.raw.set_trace_callback(seen)
+        """Call ``seen`` with the text of each statement as SQLite runs it: the witness where no server counts. The
+        slices of one wait are one statement."""
+        self.raw.set_trace_callback(None if seen is None else lambda text: None if self._again else seen(text))
 
 
 def connect(
@@ -182,7 +187,7 @@ def connect(
             cached_statements=CACHED_STATEMENTS,
         )
         try:
-            _set_up(raw, address)
+            _set_up(raw, address, timeout_s)
             raw.execute(f"PRAGMA busy_timeout={min(busy_timeout_ms, BUSY_SLICE_MS)}")
         except BaseException:
             raw.close()
@@ -195,12 +200,19 @@ def connect(
     raise RunError(problem)
 
 
-def _set_up(raw: sqlite3.Connection, address: Address) -> None:
+def _set_up(raw: sqlite3.Connection, address: Address, timeout_s: float) -> None:
     wanted = address.params.get("journal_mode", "wal")
-    # Asking first: setting it, even to what it is, needs a lock that connections opened together fight for.
-    found = raw.execute("PRAGMA journal_mode").fetchone()[0]
-    if found != wanted:
-        found = raw.execute(f"PRAGMA journal_mode={wanted}").fetchone()[0]
+    deadline = time.monotonic() + timeout_s
+    # Asking first: setting it, even to what it is, needs a lock that connections opened together fight for; and it is
+    # a read lock raised to a write lock, for which SQLite does not wait.
+    while (found := raw.execute("PRAGMA journal_mode").fetchone()[0]) != wanted:
+        try:
+            found = raw.execute(f"PRAGMA journal_mode={wanted}").fetchone()[0]
+            break
+        except sqlite3.OperationalError as error:
+            if primary(error.sqlite_errorname) != "SQLITE_BUSY" or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.01)
     if found != wanted:
         raise sqlite3.OperationalError(f"journal_mode stayed {found} instead of {wanted}; is its folder on a network?")
     raw.execute(f"PRAGMA synchronous={address.params.get('synchronous', 'full')}")
