@@ -110,13 +110,17 @@ def evidence(comparison: Comparison, words: Words) -> str:
 
 
 def _exceptions(comparison: Comparison, words: Words) -> list[str]:
-    """Connection counts whose own answer is another one than the overall answer."""
+    """Connection counts whose own answer is another one than the overall answer.
+
+    An opposite direction is claimed at the joint confidence only; that a count shows nothing by itself is said as
+    the table says it, at its own.
+    """
     overall, found = comparison.overall, []
     if overall.reason is Reason.SAME_DATABASE:
         return []
     opposite = comparison.slower_at if overall.answer is Answer.FASTER else comparison.faster_at
     if overall.decided:
-        open_at = [count for count in comparison.compared if not comparison.joint[count].decided]
+        open_at = [count for count in comparison.compared if not comparison.cells[count].decided]
         if open_at and len(open_at) < len(comparison.compared):
             counts = words.listed([str(count) for count in open_at])
             found.append(words("evidence.open_at", counts=counts))

@@ -176,10 +176,9 @@ TABLE: dict[str, tuple[str, str]] = {
         "There the figures say at least as much about the client as about the database.",
         "在 {places} 时，压测端是（或可能是）瓶颈。这些数字反映的不仅是数据库，也是压测端。",
     ),
-    "notice.more": ("{count} more", "另外 {count} 处"),
     "notice.busy": (
-        "The machine was busy before the first trial: load average {load} on {cores}. Other work took part of it.",
-        "首次试验之前机器已处于繁忙状态：{cores}上的系统负载为 {load}。其他任务占用了部分资源。",
+        "The machine was busy before the first trial (load average {load} on {cores}): something else was running.",
+        "首次试验之前机器已处于繁忙状态（{cores}，系统负载 {load}）：有其他任务在运行。",
     ),
     "notice.in_process": (
         "{target} shares the process with the load generator: their CPU cannot be told apart.",

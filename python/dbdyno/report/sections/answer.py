@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -102,12 +103,29 @@ def _limits(material: Material) -> list[Block]:
 
 def _bound(material: Material, bound: list[Cell]) -> str:
     words = material.words
-    places = words.listed(
-        [f"{cell.workload} · {cell.target} · {words.count('connections', cell.connections)}" for cell in bound[:6]]
-        + ([words("notice.more", count=len(bound) - 6)] if len(bound) > 6 else [])
-    )
-    reasons = words.listed(list(dict.fromkeys(reason for cell in bound for reason in cell.bound_reasons))[:3])
-    return words("notice.bound" if reasons else "notice.bound_plain", places=places, reasons=reasons)
+    counts: dict[tuple[str, str], list[int]] = {}
+    for cell in bound:
+        counts.setdefault((cell.workload, cell.target), []).append(cell.connections)
+    places = []
+    for (workload, target), connections in counts.items():
+        if len(connections) == 1:
+            where = words.count("connections", connections[0])
+        else:
+            where = words("connections", count=words.listed([str(count) for count in connections]))
+        places.append(f"{workload} · {target} · {where}")
+    reasons = _strongest([reason for cell in bound for reason in cell.bound_reasons])
+    key = "notice.bound" if reasons else "notice.bound_plain"
+    return words(key, places=words.listed(places), reasons=words.listed(reasons))
+
+
+def _strongest(reasons: list[str]) -> list[str]:
+    """Of reasons that differ in their figures alone, the one with the largest."""
+    found: dict[str, tuple[list[float], str]] = {}
+    for reason in reasons:
+        figures = [float(figure) for figure in re.findall(r"\d+(?:\.\d+)?", reason)]
+        kind = re.sub(r"\d+(?:\.\d+)?", "#", reason)
+        found[kind] = max(found.get(kind, ([], "")), (figures, reason))
+    return [reason for _, reason in found.values()]
 
 
 def _busy(material: Material) -> list[Block]:
