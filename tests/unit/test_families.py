@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import psycopg
 import pymysql
 import pytest
 from tests.fake import FakeServer
@@ -117,6 +120,68 @@ def test_a_server_that_calls_itself_so_is_described_over_the_wire(
 
 
 @pytest.mark.parametrize(
+    ("scheme", "user", "command"),
+    [
+        ("mysql", "root", "KILL QUERY"),
+        ("oceanbase", "root@tenant#cluster", "KILL QUERY"),
+        ("tidb", "root", "KILL TIDB QUERY"),
+    ],
+)
+def test_cancelling_says_the_familys_own_word_from_another_connection(scheme: str, user: str, command: str) -> None:
+    """On TiDB behind a balancer a plain KILL may end somebody else's statement."""
+    with FakeServer("mysql", rules=[{"match": "SELECT SLEEP", "delay_ms": 1500}]) as server:
+        connection = open_target(f"{scheme}://{user}@127.0.0.1:{server.port}/fake").connect()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(connection.fetch, "SELECT SLEEP(1)")
+            time.sleep(0.3)
+            connection.cancel()
+            running.result(timeout=10)
+        number = connection.raw.thread_id()  # type: ignore[attr-defined]
+        connection.close()
+        kills = [entry for entry in server.recorded() if entry.sql.startswith("KILL")]
+    assert [(entry.conn, entry.sql) for entry in kills] == [(2, f"{command} {number}")]
+
+
+def test_a_connection_that_nobody_can_cancel_is_cut() -> None:
+    """The server answers no second login: the wait ends all the same."""
+    with FakeServer(
+        "mysql",
+        rules=[{"match": "SELECT SLEEP", "fault": "silence"}],
+        connect={"fault": "silence", "nth": 2},
+    ) as server:
+        target = open_target(f"mysql://u@127.0.0.1:{server.port}/fake")
+        connection = target.connect()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(connection.fetch, "SELECT SLEEP(1)")
+            time.sleep(0.3)
+            connection.cancel()
+            error = running.exception(timeout=10)
+        connection.close()
+    assert error is not None
+    assert target.family.classify(error).kind is LOST
+
+
+@pytest.mark.parametrize("protocol", ["mysql", "postgresql"])
+@pytest.mark.parametrize("fault", ["reset", "half_packet", "garbage"])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_broken_answer_loses_the_connection_and_no_more(
+    protocol: Literal["mysql", "postgresql"], fault: str, nth: int
+) -> None:
+    with FakeServer(protocol, rules=[{"match": "SELECT broken", "fault": fault, "nth": nth}]) as server:
+        target = open_target(server.url)
+        connection = target.connect()
+        if nth == 2:  # prepared by then
+            connection.fetch("SELECT broken")
+        with pytest.raises((pymysql.err.Error, psycopg.Error)) as caught:
+            connection.fetch("SELECT broken")
+        assert target.family.classify(caught.value).kind is LOST
+        with pytest.raises((pymysql.err.Error, psycopg.Error)) as caught:
+            connection.fetch("SELECT 1")
+        assert target.family.classify(caught.value).kind is LOST
+        connection.close()
+
+
+@pytest.mark.parametrize(
     ("banner", "flavour"),
     [
         ("PostgreSQL 18.6 on x86_64-pc-linux-gnu, compiled by gcc", "postgresql"),
@@ -222,8 +287,6 @@ def test_a_full_disk_is_said_in_words(family: str, tmp_path: Path) -> None:
             connection.execute("INSERT INTO t VALUES (?)", ("x" * 100_000,))
         error = caught.value
     elif family == "postgresql":
-        import psycopg
-
         error = psycopg.errors.DiskFull("could not extend file")
     else:
         error = pymysql.err.OperationalError(4184 if family == "oceanbase" else 1021, "Server out of disk space")

@@ -6,6 +6,8 @@ import copy
 import dataclasses
 import json
 import pickle
+import subprocess
+import sys
 import traceback
 from pathlib import Path
 
@@ -172,3 +174,16 @@ def test_every_family_has_its_schemes_to_itself() -> None:
     schemes = [scheme for family in FAMILIES.values() for scheme in family.schemes]
     assert len(schemes) == len(set(schemes))
     assert all(family.name in family.schemes for family in FAMILIES.values())
+    assert all(family_of_scheme(scheme) is family for family in FAMILIES.values() for scheme in family.schemes)
+
+
+def test_naming_a_file_imports_no_servers_driver() -> None:
+    """What a command costs to start: the drivers take longer to import than most commands run."""
+    program = (
+        "import sys\n"
+        "from dbdyno.targets.target import open_target\n"
+        "open_target('sqlite:///a.db')\n"
+        "print([name for name in ('psycopg', 'pymysql') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

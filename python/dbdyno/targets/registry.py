@@ -1,17 +1,43 @@
-"""All database families. Adding a database = one folder and one line here."""
+"""All database families. Adding a database = one folder and one line here.
+
+A family's folder is imported when it is first asked for: drivers take longer to import than most commands to run.
+"""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import cast
+
 from dbdyno.model.errors import UsageError, nearest
 from dbdyno.targets.family import Family
-from dbdyno.targets.mysql import FAMILY as MYSQL
-from dbdyno.targets.oceanbase import FAMILY as OCEANBASE
-from dbdyno.targets.postgresql import FAMILY as POSTGRESQL
-from dbdyno.targets.sqlite import FAMILY as SQLITE
-from dbdyno.targets.tidb import FAMILY as TIDB
 
-_ALL: tuple[Family, ...] = (SQLITE, POSTGRESQL, MYSQL, OCEANBASE, TIDB)
-FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
+#: Folder and schemes of each family.
+_SCHEMES: dict[str, tuple[str, ...]] = {
+    "sqlite": ("sqlite",),
+    "postgresql": ("postgresql", "postgres"),
+    "mysql": ("mysql", "mariadb"),
+    "oceanbase": ("oceanbase", "seekdb"),
+    "tidb": ("tidb",),
+}
+
+
+class _Families(Mapping[str, Family]):
+    """Families by name."""
+
+    def __getitem__(self, name: str) -> Family:
+        if name not in _SCHEMES:
+            raise KeyError(name)
+        return cast(Family, importlib.import_module(f"dbdyno.targets.{name}").FAMILY)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_SCHEMES)
+
+    def __len__(self) -> int:
+        return len(_SCHEMES)
+
+
+FAMILIES: Mapping[str, Family] = _Families()
 
 
 def family_of_scheme(scheme: str) -> Family:
@@ -20,7 +46,7 @@ def family_of_scheme(scheme: str) -> Family:
     Raises:
         UsageError: no family has that scheme.
     """
-    known = {name: family for family in FAMILIES.values() for name in family.schemes}
+    known = {word: name for name, words in _SCHEMES.items() for word in words}
     if scheme not in known:
         raise UsageError(f"unknown kind of database {scheme!r}{nearest(scheme, known)}")
-    return known[scheme]
+    return FAMILIES[known[scheme]]
