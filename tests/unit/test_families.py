@@ -181,6 +181,17 @@ def test_a_broken_answer_loses_the_connection_and_no_more(
         connection.close()
 
 
+def test_a_pooler_that_takes_no_options_is_told_by_statements() -> None:
+    refused = {"code": "08P01", "message": "unsupported startup parameter: options"}
+    with FakeServer("postgresql", connect={"fault": "error", "error": refused, "nth": 1}) as server:
+        open_target(server.url).connect(isolation="repeatable read").close()
+        assert server.statements() == [
+            "SET TimeZone = 'UTC'",
+            "SET DateStyle = 'ISO'",
+            "SET default_transaction_isolation = 'repeatable read'",
+        ]
+
+
 @pytest.mark.parametrize(
     ("banner", "flavour"),
     [

@@ -295,9 +295,9 @@ def connect(
         raise RunError(missing)
     where = address.endpoints[endpoint]
     host, port = libpq_place(where)
-    options = "-c TimeZone=UTC -c DateStyle=ISO"
+    session = {"TimeZone": "UTC", "DateStyle": "ISO"}
     if isolation is not None:
-        options += " -c default_transaction_isolation=" + isolation.replace(" ", "\\ ")
+        session["default_transaction_isolation"] = isolation
     mode = address.params.get("tls", "prefer")
     settings: dict[str, Any] = {
         "host": host,
@@ -313,11 +313,19 @@ def connect(
         "gssencmode": "disable",
         "connect_timeout": max(2, round(timeout_s)),  # libpq takes whole seconds, at least two
         "application_name": CONTROL_APPLICATION if control else APPLICATION,
-        "options": options,
+        "options": " ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in session.items()),
         "client_encoding": "UTF8",
     }
     try:
-        raw = psycopg.connect(autocommit=True, **settings)
+        try:
+            raw = psycopg.connect(autocommit=True, **settings)
+        except psycopg.OperationalError as error:
+            if "unsupported startup parameter" not in str(error):
+                raise
+            # A pooler that passes no options on: SET costs a transaction each, but works.
+            raw = psycopg.connect(autocommit=True, **{**settings, "options": None})
+            for name, value in session.items():
+                raw.execute(f"SET {name} = '{value}'".encode())
     except psycopg.Error as error:
         # Raised below, outside of this block, so that the driver's exception is not chained.
         problem = refused(address, where, str(error), timeout_s)
