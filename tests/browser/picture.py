@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.browser.chromium import Browser, executable
 
-WIDTH, HEIGHT = 1100, 2300
+WIDTH, HEIGHT = 1100, 2380
 
 # The browser decodes its own screenshot: the 256 most frequent colours stay, every other becomes the nearest of them.
 REDUCE = """(async () => {

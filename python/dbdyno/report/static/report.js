@@ -94,10 +94,10 @@
     const measures = latency ? ["p95", "p99"] : ["tps"];
     const series = [];
     const extremes = [];
+    // All series of a side have its name: one legend entry, which shows or hides them together.
     data.series.forEach((side, i) => {
       measures.forEach((measure, j) => {
         const points = side.points.filter((p) => p[measure]);
-        const name = latency ? side.target + " " + measure : side.target;
         const colour = c.series[i % 6];
         const bars = [];
         points.forEach((p) => {
@@ -106,13 +106,13 @@
           if (high > low) bars.push([at(p.c), low], [at(p.c), high], [at(p.c), null]);
         });
         series.push({
-          type: "line", name: name, data: points.map((p) => [at(p.c), p[measure][0]]),
+          type: "line", name: side.target, data: points.map((p) => [at(p.c), p[measure][0]]),
           symbol: SYMBOLS[i % 6], symbolSize: 8, itemStyle: { color: colour }, z: 3,
           lineStyle: { color: colour, width: 2, type: DASHES[j] },
-          report: { points: points, measure: measure, colour: colour },
+          report: { points: points, measure: measure, colour: colour, label: side.target + (latency ? " " + measure : "") },
         });
         series.push({
-          type: "line", name: name, data: bars, connectNulls: false, silent: true, symbol: "rect", symbolSize: [9, 1.5],
+          type: "line", name: side.target, data: bars, connectNulls: false, silent: true, symbol: "rect", symbolSize: [9, 1.5],
           itemStyle: { color: colour }, lineStyle: { color: colour, width: 1.2 }, z: 2, tooltip: { show: false },
         });
       });
@@ -148,7 +148,7 @@
         if (!point) continue;
         const [mean, low, high] = point[one.report.measure];
         const range = high > low ? "  (" + figure(low) + "–" + figure(high) + ")" : "";
-        rows.push({ colour: one.report.colour, name: one.name, value: figure(mean) + range });
+        rows.push({ colour: one.report.colour, name: one.report.label, value: figure(mean) + range });
       }
       return tip(count + " " + words.connections, rows);
     };
@@ -222,7 +222,10 @@
         const one = option.series[place * 4].report;
         rows.push({
           colour: one.colour, name: trials.length > 1 ? trial.target : "",
-          value: figure(trial.tps[i]) + "/s   p95 " + figure(trial.p95[i]) + " ms   p50 " + figure(trial.p50[i]) + " ms   " + figure(trial.errors[i]) + " " + words.errors,
+          value: [
+            figure(trial.tps[i]) + "/s", "p95 " + figure(trial.p95[i]) + " ms", "p50 " + figure(trial.p50[i]) + " ms",
+            figure(trial.errors[i]) + " " + words.errors,
+          ].join(" · "),
         });
       });
       return tip(Number(x.toPrecision(4)) + " s", rows);
