@@ -4,7 +4,7 @@ The load engine uses the same code, so a transaction called from Python and the 
 the engine draw the same values and are measured alike.
 """
 
-from typing import Any, ClassVar, Literal, TypedDict, final
+from typing import Any, ClassVar, Literal, TypedDict, final, type_check_only
 
 __all__ = [
     "Arrivals", "Distribution", "Histogram", "Program", "ProgramError", "ProgramTerminal", "Stream",
@@ -173,6 +173,7 @@ class Histogram:
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
+@type_check_only
 class TransactionKind(TypedDict):
     """One kind of transaction of a program; `upto` is the cumulative share of the weights, in (0, 1]."""
 
