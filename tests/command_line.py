@@ -44,7 +44,6 @@ class CommandLine:
             "HOME": str(self.home),
             "LC_ALL": "C.UTF-8",
             "COLUMNS": "80",
-            "PYTHONDONTWRITEBYTECODE": "1",
             **(extra or {}),
         }
 

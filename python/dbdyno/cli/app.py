@@ -9,8 +9,8 @@ from importlib.metadata import version
 
 import click
 
-from dbdyno.cli.argv_secrets import passwords_around, passwords_in, scrub
-from dbdyno.cli.output import flush, forget_unwritten, say
+from dbdyno.cli.argv_secrets import passwords_around, passwords_in
+from dbdyno.cli.output import flush, forget_unwritten, never_say, say
 from dbdyno.cli.words import take_password, usage_sentence
 from dbdyno.model.errors import DbdynoError, Interrupted, nearest
 
@@ -81,12 +81,12 @@ def command(debug: bool) -> None:
 
 def run_words(words: Sequence[str]) -> int:
     """Run the command with these words and return the exit status; never raises, never shows a password."""
-    passwords = passwords_in(words) | passwords_around()
+    never_say(passwords_in(words) | passwords_around())
     take_password()
     debug = "--debug" in words
 
     def complain(sentence: str) -> None:
-        say(scrub(f"dbdyno: {sentence}", passwords))
+        say(f"dbdyno: {sentence}")
 
     try:
         status = command.main(args=_global_options_first(words), prog_name="dbdyno", standalone_mode=False)
@@ -98,17 +98,17 @@ def run_words(words: Sequence[str]) -> int:
         complain(usage_sentence(error))
         return 2
     except DbdynoError as error:
-        _trace(debug, passwords)
+        _trace(debug)
         complain(_one_paragraph(str(error)))
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
-        _trace(debug, passwords)
+        _trace(debug)
         complain("interrupted")
         return 130
     except (BrokenPipeError, _NobodyReadsError):
         return 0
     except Exception as error:
-        _trace(debug, passwords)
+        _trace(debug)
         how = "with the traceback above" if debug else "with what the same command prints under --debug"
         complain(f"a mistake in dbdyno, please report it {how}: {type(error).__name__}: {error}")
         return 1
@@ -129,6 +129,6 @@ def _one_paragraph(text: str) -> str:
     return "\n".join([lines[0], *(f"  {line.strip()}" for line in lines[1:])])
 
 
-def _trace(debug: bool, passwords: set[str]) -> None:
+def _trace(debug: bool) -> None:
     if debug:
-        say(scrub(traceback.format_exc().rstrip(), passwords))
+        say(traceback.format_exc().rstrip())

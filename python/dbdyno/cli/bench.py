@@ -154,7 +154,7 @@ def command(
     else:
         _tell(program, entries, plan)
     if store is not None:
-        say(f"kept as {entry.id} in {store}")
+        say(f"kept as {entry.id} in {kept}")
     ctx.exit(STATUS.get(entry.state, 1))
 
 

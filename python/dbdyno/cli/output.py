@@ -11,11 +11,21 @@ from typing import Any
 
 from rich.cells import cell_len
 
+from dbdyno.cli.argv_secrets import scrub
 from dbdyno.model.errors import RunError
+
+_passwords: set[str] = set()
+
+
+def never_say(passwords: Iterable[str]) -> None:
+    """From now on, talk shows ``***`` for these: a net below every place that might let one through."""
+    _passwords.clear()
+    _passwords.update(passwords)
 
 
 def say(text: str) -> None:
     """A line of talk on stderr. That nobody reads it is no reason to end a run."""
+    text = scrub(text, _passwords)
     try:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from dbdyno.cli.output import say, tell, tell_json
 from dbdyno.cli.progress import telling
 from dbdyno.drive import Stop
 from dbdyno.model.errors import RunError
+from dbdyno.model.masking import without_password
 from dbdyno.model.plan import Plan
 from dbdyno.record.entries import CampaignEntry, TrialEntry
 from dbdyno.record.store import Store
@@ -43,6 +45,11 @@ class Closing:
     as_json: bool
     store: str | None  # as given, for the command that resumes
 
+    @property
+    def store_words(self) -> str:
+        """`` --store …`` as a further command needs it, without its password; empty for the default store."""
+        return f" --store {shlex.quote(without_password(self.store))}" if self.store else ""
+
     def in_folder_of(self, campaign: str) -> Closing:
         """The same with the report's place known: an empty path stands for ``reports/CAMPAIGN``."""
         if self.report == Path():
@@ -66,10 +73,10 @@ def close(opened: Store, entry: CampaignEntry, closing: Closing) -> int:
         say(remark)
     if closing.report is not None and measured:
         _write(opened, entry, closing)
-    store_words = f" --store {closing.store}" if closing.store else ""
     if entry.state == "interrupted":
         left = sum(not each.finished_itself for each in entries)
-        say(f"interrupted, {left} of {len(entries)} trials left; go on with: dbdyno resume {entry.id}{store_words}")
+        how = f"dbdyno resume {entry.id}{closing.store_words}"
+        say(f"interrupted, {left} of {len(entries)} trials left; go on with: {how}")
     elif entry.state == "failed":
         failed = sum(each.state == "failed" for each in entries)
         say(f"{failed} of {len(entries)} trials of {entry.id} failed")
@@ -100,10 +107,9 @@ def _write(opened: Store, entry: CampaignEntry, closing: Closing) -> None:
     try:
         written = write_report(opened, entry.id, closing.report, lang=closing.lang)
     except RunError as error:
-        store_words = f" --store {closing.store}" if closing.store else ""
         raise RunError(
             f"{error}; the results are in the store {opened}, "
-            f"write the report elsewhere with: dbdyno report {entry.id}{store_words} -o FOLDER"
+            f"write the report elsewhere with: dbdyno report {entry.id}{closing.store_words} -o FOLDER"
         ) from error
     path = written.get("html") or next(iter(written.values()))
     if closing.as_json:
