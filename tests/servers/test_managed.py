@@ -304,6 +304,13 @@ def test_a_damaged_record_is_said_and_the_others_are_listed(home: Path, caplog: 
         (home / "servers" / name / "server.json").unlink()
 
 
+def test_a_home_that_cannot_be_written_to_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(RunError, match=r"servers cannot be kept in .*set DBDYNO_HOME"):
+        managed.start("postgresql", home=file)
+
+
 def test_a_missing_server_names_what_brings_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBDYNO_MYSQLD", str(home / "mysqld"))
     monkeypatch.setenv("DBDYNO_POSTGRESQL_BIN", str(home))

@@ -24,7 +24,6 @@ from dbdyno.targets.managed_process import (
     LOOPBACK,
     check_name,
     end_now,
-    exit_status,
     free_port,
     locked,
     log_tail,
@@ -119,6 +118,9 @@ def start(
             if running is not None:
                 if state.initialised:
                     _same(state, wanted, port)
+                    # Whoever started it may have been ended before it answered.
+                    place = Place(Path(state.data_dir), shelf.log, Path(state.socket), state.port)
+                    _wait_ready(what, running, place, {})
                     return _server(state, shelf, running)
                 # Whoever started it was ended before it answered: nothing of it has been used yet.
                 end_now(running)
@@ -264,7 +266,7 @@ def _start(
     port: int | None,
 ) -> ManagedServer:
     installation = kind.locate()
-    shelf.folder.mkdir(parents=True, exist_ok=True)
+    shelf.make()
     options = wanted if wanted is not None else dict(state.options) if state is not None else {}
     if state is None or not state.initialised:
         data_dir = kind.data_folder(shelf.folder / "data")
@@ -356,10 +358,9 @@ def _wait_ready(kind: ServerKind, process: psutil.Process, place: Place, skip: M
             reason = str(error)
         except WrongAnswer as error:
             raise _PortTaken(f"{error}, which another program took first; choose another port") from None
-        status = exit_status(process)
-        if status is not None:
+        if wait_gone(process, 0):
             tail = log_tail(kind.logs(place), skip=skip)
-            message = f"the {kind.kind} server ended while it was starting (status {status}){tail}"
+            message = f"the {kind.kind} server ended while it was starting{tail}"
             if not port_is_free(place.port) or "already in use" in tail:
                 raise _PortTaken(f"another program has port {place.port} now: {message}")
             raise RunError(message)

@@ -110,12 +110,6 @@ def wait_gone(process: psutil.Process, timeout_s: float) -> bool:
         time.sleep(0.05)
 
 
-def exit_status(process: psutil.Process) -> int | None:
-    """Exit status of a child that has ended, None while it runs."""
-    child = _children.get(process.pid)
-    return child.poll() if child is not None else None
-
-
 def send(process: psutil.Process, signal: Signals) -> None:
     """Signal it; that it is gone already is no error. psutil checks that the pid was not reused."""
     with contextlib.suppress(psutil.NoSuchProcess):
@@ -215,8 +209,12 @@ def private_folder(path: Path, mode: int = 0o700) -> Path:
 @contextlib.contextmanager
 def locked(path: Path, what: str, timeout_s: float) -> Iterator[None]:
     """Hold an exclusive lock on a file; another dbdyno that holds it is waited for."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a")
+    except OSError as error:
+        raise RunError(f"servers cannot be kept in {path.parent}: {error.strerror}; set DBDYNO_HOME") from None
+    with file:
         deadline = time.monotonic() + timeout_s
         while True:
             try:

@@ -93,12 +93,23 @@ class Shelf:
                 f"{self.state_file} is damaged; if its server is not running, remove the folder {self.folder}"
             ) from None
 
+    def make(self) -> None:
+        """Make the folder. Raises RunError if that is not possible."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"{self.folder} cannot be made: {error.strerror}") from None
+
     def write(self, state: State) -> None:
-        """Replace the state: after a crash the file is the old one or the new one."""
+        """Replace the state: after a crash the file is the old one or the new one. Raises RunError if the disk
+        is full or not ours to write to."""
         temporary = self.state_file.with_name(f"server.json.{os.getpid()}")
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump({"format": FORMAT, **asdict(state)}, file, indent=1)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.state_file)
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                json.dump({"format": FORMAT, **asdict(state)}, file, indent=1)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.state_file)
+        except OSError as error:
+            raise RunError(f"{self.state_file} cannot be written: {error.strerror}") from None
