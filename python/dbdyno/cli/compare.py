@@ -48,7 +48,7 @@ def command(ctx: click.Context, first: str, second: str | None, lang: str, store
     \b
     dbdyno compare quickstart-1
     dbdyno compare upgrade-1 upgrade-2
-    dbdyno compare quickstart-1/sqlite quickstart-1/postgresql
+    dbdyno compare upgrade-1/old upgrade-1/new
     """
     with Store.open(store) as opened:
         entries, found = _compared(opened, first, second)
