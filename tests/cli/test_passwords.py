@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import pty
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -156,6 +160,36 @@ def test_in_the_variable(dbdyno: CommandLine, url_of_bench: str) -> None:
     assert not [trace for trace in TRACES if trace in ended.stdout + ended.stderr]
     assert "DBDYNO_TRIAL" in (dbdyno.folder / "hook.environment").read_text()
     assert traces_in(dbdyno.folder) == [], "a hook was given the password"
+
+
+def test_typed_on_the_terminal(dbdyno: CommandLine, mariadb_url: str) -> None:
+    control = open_target(mariadb_url).control()
+    try:
+        control.execute(f"CREATE USER IF NOT EXISTS 'typist'@'%' IDENTIFIED BY '{PASSWORD}'")
+        control.execute("GRANT ALL ON *.* TO 'typist'@'%'")
+    finally:
+        control.close()
+    url = mariadb_url.replace("root@", "typist@")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        words = ["-m", "dbdyno", "bench", "oltp_point_select", url, "-n", "10", *SMALL, "--ask-password"]
+        os.chdir(dbdyno.folder)
+        os.execve(sys.executable, [sys.executable, *words], dbdyno.environment({"TERM": "dumb"}))
+    screen = b""
+    typed = False
+    with contextlib.suppress(OSError):  # EIO: it has ended
+        while chunk := os.read(terminal, 4096):
+            screen += chunk
+            if not typed and b"Password for" in screen:
+                os.write(terminal, f"{PASSWORD}\n".encode())
+                typed = True
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    text = screen.decode()
+    assert os.waitstatus_to_exitcode(status) == 0, text
+    assert text.count("Password for") == 1
+    assert "closed loop" in text
+    assert not [trace for trace in TRACES if trace in text], "what was typed was echoed"
 
 
 def test_in_a_traceback(dbdyno: CommandLine, mariadb_url: str) -> None:

@@ -83,7 +83,7 @@ def open_target(
         return open_target(server.url, label=label or server.name)
     family = family_of_scheme(parts[0])
     address = family.parse(text)
-    if address.password is None and ask_password is not None:
+    if address.password is None and ask_password is not None and address.endpoints:  # a file has no password
         address = address.with_password(ask_password(f"Password for {address}: "))
     elif address.password is None and (given := os.environ.get(PASSWORD_VARIABLE)) is not None:
         address = address.with_password(given)
