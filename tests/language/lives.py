@@ -64,7 +64,7 @@ class Recorder:
         self.in_transaction = False
 
     def rollback(self) -> None:
-        self._note("ROLLBACK")
+        self.sent.append(("ROLLBACK",))  # never fails here: what follows would be a reconnect
         self.in_transaction = False
 
     @contextmanager
@@ -242,6 +242,11 @@ def _machine_ended(run: Callable[[], str]) -> tuple[Any, ...]:
 def assert_same(one: Told, other: Told) -> None:
     """Both lives sent the same, ended alike at the same line, and left the same state."""
     assert other.sent == one.sent
-    assert [end[:3] for end in other.ends] == [end[:3] for end in one.ends]
+    assert [_place(end) for end in other.ends] == [_place(end) for end in one.ends]
     assert other.acks == one.acks
     assert other.state == one.state
+
+
+def _place(end: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An end without its sentence; that of a transaction left open has no line in the first life."""
+    return end[:2] if end[0] == "error" and end[1] == "WrongUse" else end[:3]

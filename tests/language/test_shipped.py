@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from tests.language.lives import Answer, assert_same, first_life, second_life
 
 from dbdyno.targets.family import Capabilities
 from dbdyno.workload.source import load_workload, shipped
-from tests.language.lives import Answer, assert_same, first_life, second_life
 
 #: Option sets tried beside the defaults, for workloads that have these options.
 OPTIONS: list[dict[str, Any]] = [

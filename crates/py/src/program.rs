@@ -179,6 +179,7 @@ impl PyProgramTerminal {
                             *total += n;
                             Event::Done
                         }
+                        (Some(_), Event::Rows(2..)) if want == Want::Row => Event::SecondRow(text),
                         (Some(_), _) => Event::Done,
                         (None, answer) => answer,
                     }

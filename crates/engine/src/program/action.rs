@@ -30,7 +30,8 @@ pub enum Action {
     Commit,
     /// Statements from here to `PipelineEnd` are sent without waiting. Answer: `Event::Done`, at once.
     PipelineBegin,
-    /// Send what is queued and await all answers. Answer: `Event::Matched` with the sum of the rows matched.
+    /// Send what is queued and await all answers. Answer: `Event::Matched` with the sum of the rows matched, or
+    /// `Event::SecondRow`.
     PipelineEnd,
     /// The transaction has ended as it should.
     Done,
@@ -51,6 +52,9 @@ pub enum Event {
     Matched(u64),
     /// Done, or queued.
     Done,
+    /// Text `.0`, whose `want` was `Want::Row`, was answered in a pipeline with more than one row. Where no
+    /// pipeline is open, `Rows` says it.
+    SecondRow(u32),
 }
 
 /// An error of the workload, with its place in the source.

@@ -2,7 +2,7 @@
 //! without a word, so a longer result is a fault here and both lives can never differ silently.
 
 use std::cmp::Ordering;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::fault::{Class, Fault, fault};
 
@@ -176,6 +176,15 @@ impl Decimal {
         write_point(&exact.unscaled.unsigned_abs().to_string(), exact.scale as usize, out);
         out.extend(std::iter::repeat_n('0', places.saturating_sub(SCALE_CEILING) as usize));
         Ok(())
+    }
+}
+
+/// Plain digits, as SQL takes them: never with an exponent.
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        write_point(&self.unscaled.unsigned_abs().to_string(), self.scale as usize, &mut text);
+        write!(f, "{}{text}", if self.unscaled < 0 { "-" } else { "" })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::fault::{Class, Fault, fault};
-use super::value::{Heap, Pool, Span, TEXT_CEILING, Value};
+use super::value::{Heap, Pool, TEXT_CEILING, Value};
 
 /// Largest width and precision.
 pub(crate) const WIDTH_CEILING: u32 = 1000;
@@ -159,7 +159,7 @@ fn json_list(
                 heap.decimal(constants, index).write(out);
                 out.push('"');
             }
-            Value::Str(span) => json_string(heap, constants, span, out),
+            Value::Str(span) => json_string(heap.str(constants, span), out),
             Value::Timestamp(us) => {
                 out.push('"');
                 timestamp(us, out);
@@ -168,7 +168,8 @@ fn json_list(
             Value::List(_) | Value::Tuple(_) | Value::Frozen(_) => {
                 json_list(heap, constants, heap.elements(constants, *value).unwrap_or(&[]), out, depth)?;
             }
-            Value::Bytes(_) | Value::Text(_) | Value::Unbound => {
+            Value::Bytes(span) => json_string(&bytes_repr(heap.bytes(constants, span)), out),
+            Value::Text(_) | Value::Unbound => {
                 return fault(Class::Type, format!("db.ack() takes no {}", value.type_name()));
             }
         }
@@ -177,9 +178,34 @@ fn json_list(
     Ok(())
 }
 
-fn json_string(heap: &Heap, constants: &Pool, span: Span, out: &mut String) {
+/// As Python's `repr` of bytes.
+fn bytes_repr(bytes: &[u8]) -> String {
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { '"' } else { '\'' };
+    let mut out = format!("b{quote}");
+    for byte in bytes {
+        match byte {
+            b'\t' => out.push_str("\\t"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\\' => out.push_str("\\\\"),
+            b' '..=b'~' => {
+                if char::from(*byte) == quote {
+                    out.push('\\');
+                }
+                out.push(char::from(*byte));
+            }
+            _ => {
+                let _ = write!(out, "\\x{byte:02x}");
+            }
+        }
+    }
+    out.push(quote);
+    out
+}
+
+fn json_string(text: &str, out: &mut String) {
     out.push('"');
-    for c in heap.str(constants, span).chars() {
+    for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),

@@ -7,7 +7,7 @@ use super::format::{
     FORMAT, RawBlock, RawDistribution, RawFragment, RawPiece, RawProgram, RawText, SIZE_CEILING,
 };
 use super::formatting::Spec;
-use super::opcode::{Instruction, OPCODES};
+use super::opcode::{Instruction, OPCODES, Op};
 use super::texts::{Piece, TEXT_LIMIT, Texts};
 use super::value::{Pool, Span, TEXT_CEILING, Value};
 use super::verify;
@@ -54,6 +54,7 @@ pub struct Program {
     pub(super) multi_row: bool,
     pub(super) pipeline: bool,
     pub(super) max_parameters: usize,
+    uses_now: bool,
 }
 
 /// One kind of transaction.
@@ -216,6 +217,7 @@ impl Program {
             state,
             texts: raw.texts,
             templates,
+            uses_now: blocks.iter().flat_map(|block| &block.code).any(|step| step.op == Op::Now),
             blocks,
             start,
             multi_row: raw.multi_row,
@@ -237,6 +239,11 @@ impl Program {
     /// Whether terminals have something to do once before their first transaction.
     pub fn has_start(&self) -> bool {
         self.start.is_some()
+    }
+
+    /// Whether any transaction asks for `db.now()`: the others need no clock.
+    pub fn uses_now(&self) -> bool {
+        self.uses_now
     }
 
     /// The kind that a value drawn from [0, 1) picks by weight.

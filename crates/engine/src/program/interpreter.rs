@@ -46,6 +46,14 @@ impl Vm {
                 Op::Unset => put!(Value::Unbound),
                 Op::Bound => self.unbound(program, instruction)?,
 
+                Op::Add | Op::Mul if instruction.s != 0 && is_list(get!(b)) => {
+                    let list = get!(b);
+                    if instruction.op == Op::Mul {
+                        return fault(Class::Type, "a list has no *= here; write x = x * n".to_owned());
+                    }
+                    self.extend(constants, list, get!(c))?;
+                    put!(list);
+                }
                 Op::Add => put!(math::add(&mut self.heap, constants, get!(b), get!(c))?),
                 Op::Sub => put!(math::sub(&mut self.heap, constants, get!(b), get!(c))?),
                 Op::Mul => put!(math::mul(&mut self.heap, constants, get!(b), get!(c))?),
@@ -472,6 +480,11 @@ impl Vm {
         }
         Ok(Action::Statement { text, want, columns })
     }
+}
+
+#[inline]
+fn is_list(value: Value) -> bool {
+    matches!(value, Value::List(_) | Value::Frozen(_))
 }
 
 #[inline]

@@ -266,6 +266,13 @@ impl Vm {
         let block = &program.blocks[self.block];
         let instruction = block.code[self.pc];
         match (instruction.op, event) {
+            (_, Event::SecondRow(text)) => {
+                let sql = &texts.get(text).sql;
+                return fault(
+                    Class::WrongUse,
+                    format!("db.row got several rows from {sql:?}; use db.query for several"),
+                );
+            }
             (Op::Statement, _) if self.pipelined && event == Event::Done => {}
             (Op::Statement, Event::Matched(n)) => self.set(instruction.a, Value::Int(n as i64)),
             (Op::Statement, Event::Rows(n)) => {

@@ -66,9 +66,10 @@ opcodes! {
     Unset "unset" (No; Dest, No, No)
     Bound "bound" (No; Source, Name, No)
 
-    Add "add" (No; Dest, Source, Source)
+    // s = 1: in place, as += and *= change a list
+    Add "add" (Number; Dest, Source, Source)
     Sub "sub" (No; Dest, Source, Source)
-    Mul "mul" (No; Dest, Source, Source)
+    Mul "mul" (Number; Dest, Source, Source)
     Div "div" (No; Dest, Source, Source)
     FloorDiv "floordiv" (No; Dest, Source, Source)
     Mod "mod" (No; Dest, Source, Source)

@@ -56,16 +56,16 @@ class Compiler(Statements):
                 self.problems.add(
                     Problem(function.path, function.node.lineno, 0, f"{name} is assigned to: use another name")
                 )
-        if any(problem.file == function.path for problem in self.problems) and any(
-            name in function.stores for name in names
-        ):
-            return self.block.finished(), False
+        if any(name in function.stores for name in names):
+            return {}, False
         try:
             self.function_body()
         except TooLarge as error:
             raise UsageError(
                 f"{function.path}:{function.node.lineno}: {label} has {error} once its functions are written out"
             ) from None
+        if self.problems:
+            return {}, False
         return self.block.finished(), self.block.writes
 
 

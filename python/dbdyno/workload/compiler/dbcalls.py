@@ -8,7 +8,6 @@ from dbdyno.workload.compiler.assembler import NOWHERE
 from dbdyno.workload.compiler.calls import Calls
 from dbdyno.workload.compiler.functions import ALL_COLUMNS, columns_of_row, columns_of_rows
 from dbdyno.workload.compiler.values import Const, Register, SqlText, Value
-from dbdyno.workload.sql import parameter_positions
 
 _WANTS = {"row": "row", "query": "rows", "execute": "matched"}
 
@@ -73,8 +72,8 @@ class DbCalls(Calls):
                 star = self.operand(argument.value)
             else:
                 params.append(self.operand(argument))
-        if text.id is not None:
-            self._check_count(node, self.constants.texts[text.id], len(params), star)
+        if text.parameters is not None:
+            self._check_count(node, text.parameters, len(params), star)
         register = self._answer(node, into, used=used)
         columns = self._columns(node, name, register, parent)
         self.here(node)
@@ -96,10 +95,9 @@ class DbCalls(Calls):
             return ALL_COLUMNS
         return columns_of_row(node, parent) if name == "row" else columns_of_rows(node, parent)
 
-    def _check_count(self, node: ast.Call, sql: str, given: int, star: int | None) -> None:
-        wanted = len(parameter_positions(sql))
+    def _check_count(self, node: ast.Call, wanted: int, given: int, star: int | None) -> None:
         if given != wanted if star is None else given > wanted:
-            raise self.refused(node, f"{wanted} parameters (?) but {given} values: {sql!r}")
+            raise self.refused(node, f"{wanted} parameters (?) but {given} values: {ast.unparse(node.args[0])}")
 
     def _batch(self, node: ast.Call, into: int | None, *, used: bool) -> Value:
         text = self._text(node, "batch")

@@ -8,6 +8,7 @@ from typing import Any
 from dbdyno.workload.compiler.assembler import Label
 from dbdyno.workload.compiler.frame import Core
 from dbdyno.workload.compiler.values import Bound, Const, Marks, Register, SqlText, Value
+from dbdyno.workload.sql import parameter_positions
 
 _ADVICE = (
     "SQL is a literal or an f-string whose holes are integers, constants of self or db, or marks(n);"
@@ -41,13 +42,18 @@ class SqlTexts(Core):
             elif piece != "":
                 merged.append(piece)
         if register is None and all(isinstance(piece, str) for piece in merged):
-            return SqlText(id=self.constants.text("".join(map(str, merged))))
+            sql = "".join(map(str, merged))
+            return SqlText(id=self.constants.text(sql), parameters=len(parameter_positions(sql)))
         shape: list[Any] = [piece if isinstance(piece, str) else {"hole": piece[0]} for piece in merged]
         holes = [piece[1] for piece in merged if not isinstance(piece, str)]
         self.block.templates.append({"template": self.constants.template(shape), "holes": holes})
         register = self.dest(register)
         self.block.emit("text", register, len(self.block.templates) - 1)
-        return SqlText(register=register)
+        parameters: int | None = None
+        if not any(isinstance(piece, tuple) and piece[0] == "marks" for piece in merged):
+            example = "".join(piece if isinstance(piece, str) else "0" for piece in merged)
+            parameters = len(parameter_positions(example))
+        return SqlText(register=register, parameters=parameters)
 
     def sql_into(self, node: ast.expr, register: int) -> None:
         """An SQL text in a register, also a constant one: for variables that take one of several."""

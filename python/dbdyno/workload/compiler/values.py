@@ -32,10 +32,11 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """An SQL text: a number of the program's texts, or a register that holds one."""
+    """An SQL text: a number of the program's texts, or a register that holds one; ``parameters`` where known."""
 
     id: int | None = None
     register: int | None = None
+    parameters: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
