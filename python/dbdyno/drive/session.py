@@ -230,7 +230,7 @@ class Session:
 
     def ack(self, *values: Any) -> None:
         """See :class:`dbdyno.workload.db.Db`."""
-        self.acks.append(values)
+        self.acks.append(copy.deepcopy(values))  # as they are now, whatever the lists become
 
     def acknowledged(self) -> str:
         """The transaction's acknowledgements as JSON lines, once it is committed."""
