@@ -2,7 +2,7 @@
 //! nothing else: not of time, connection, attempt, or the number of generators. A retry rewinds its
 //! stream and draws the same parameters again; any transaction can be replayed alone.
 
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Kind};
 use crate::permutation::Permutation;
 use crate::philox::philox4x64_10;
 use crate::{BadValue, bad};
@@ -102,14 +102,20 @@ impl Stream {
     /// 64 random bits.
     #[inline]
     pub fn word(&mut self) -> u64 {
-        if self.used == WORDS_PER_BLOCK {
-            self.words = philox4x64_10([self.next_block, self.transaction, self.terminal, 0], self.key);
-            self.next_block += 1;
-            self.used = 0;
+        if let Some(word) = self.words.get(self.used) {
+            self.used += 1;
+            return *word;
         }
-        let word = self.words[self.used];
-        self.used += 1;
-        word
+        self.next_words()
+    }
+
+    /// The next block, and its first word. Out of line: three of four words are at hand.
+    #[inline(never)]
+    fn next_words(&mut self) -> u64 {
+        self.words = philox4x64_10([self.next_block, self.transaction, self.terminal, 0], self.key);
+        self.next_block += 1;
+        self.used = 1;
+        self.words[0]
     }
 
     /// Uniform in 0..=limit, without bias: multiply and reject (Lemire: "Fast random integer generation
@@ -140,8 +146,17 @@ impl Stream {
     #[inline]
     pub fn pick(&mut self, a: i64, b: i64) -> Result<i64, BadValue> {
         let span = span("pick", a, b)?;
+        Ok(a.wrapping_add(self.picked(span) as i64))
+    }
+
+    /// A distance in 0..=span by the stream's distribution.
+    #[inline]
+    pub(crate) fn picked(&mut self, span: u64) -> u64 {
+        if self.distribution.kind() == Kind::Uniform {
+            return self.below_or_equal(span);
+        }
         let distribution = self.distribution;
-        Ok(a.wrapping_add(distribution.offset(self, span) as i64))
+        distribution.offset(self, span)
     }
 
     /// Uniform in [0, 1) with 53 bits.
@@ -226,11 +241,31 @@ impl Stream {
 
     /// `template`, appended to a buffer.
     pub(crate) fn template_into(&mut self, pattern: &str, out: &mut String) {
-        out.extend(pattern.chars().map(|mark| match mark {
-            '#' => (b'0' + self.below_or_equal(9) as u8) as char,
-            '@' => (b'a' + self.below_or_equal(25) as u8) as char,
+        if !pattern.is_ascii() {
+            out.extend(pattern.chars().map(|mark| match mark {
+                '#' | '@' => self.marked(mark as u8) as char,
+                other => other,
+            }));
+            return;
+        }
+        // by pieces on the stack: pushing characters one by one costs as much as drawing them
+        let mut piece = [0u8; 64];
+        for part in pattern.as_bytes().chunks(piece.len()) {
+            for (slot, mark) in piece.iter_mut().zip(part) {
+                *slot = self.marked(*mark);
+            }
+            out.push_str(std::str::from_utf8(&piece[..part.len()]).unwrap_or_default());
+        }
+    }
+
+    /// A character of a template.
+    #[inline]
+    fn marked(&mut self, mark: u8) -> u8 {
+        match mark {
+            b'#' => b'0' + self.below_or_equal(9) as u8,
+            b'@' => b'a' + self.below_or_equal(25) as u8,
             other => other,
-        }));
+        }
     }
 
     /// Where `i` goes in a bijection of 0..n-1 that depends on seed and purpose alone: every transaction

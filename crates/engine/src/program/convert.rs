@@ -4,6 +4,7 @@ use super::arithmetic;
 use super::compare;
 use super::decimal::{Decimal, SCALE_CEILING};
 use super::fault::{Class, Fault, fault};
+use super::sequences::not_iterable;
 use super::value::{Heap, Pool, Value};
 
 /// `int(value)`.
@@ -166,7 +167,7 @@ pub(crate) fn to_decimal(
 /// rounding, so their sum depends on the version that runs the other life.
 pub(crate) fn sum(heap: &mut Heap, constants: &Pool, list: Value) -> Result<Value, Fault> {
     let Some(elements) = heap.elements(constants, list).map(<[Value]>::to_vec) else {
-        return fault(Class::Type, format!("'{}' object is not iterable", list.type_name()));
+        return not_iterable(list);
     };
     if elements.iter().any(|element| matches!(element, Value::Float(_))) {
         return fault(Class::Type, "sum() takes no floats here; add them in a loop".to_owned());

@@ -48,6 +48,14 @@ pub(crate) fn fault<T>(class: Class, message: String) -> Result<T, Fault> {
     Err(Fault(Box::new((class, message))))
 }
 
+impl Fault {
+    /// A fault of ours.
+    #[cold]
+    pub fn internal(sentence: &str) -> Self {
+        Fault(Box::new((Class::Internal, sentence.to_owned())))
+    }
+}
+
 impl From<BadValue> for Fault {
     fn from(error: BadValue) -> Self {
         Fault(Box::new((Class::Value, error.0)))

@@ -85,6 +85,7 @@ pub(crate) struct RawBlock {
 pub(crate) enum RawText {
     Id(u32),
     Source(u16),
+    Template(u32),
 }
 
 #[derive(Deserialize)]

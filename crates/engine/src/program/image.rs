@@ -7,8 +7,9 @@ use super::format::{
     FORMAT, RawBlock, RawDistribution, RawFragment, RawPiece, RawProgram, RawText, SIZE_CEILING,
 };
 use super::formatting::Spec;
-use super::opcode::{Instruction, OPCODES, Op};
-use super::texts::{Piece, TEXT_LIMIT, Texts};
+use super::opcode::{CONSTANT, Instruction, OPCODES, Op};
+use super::sql::parameter_positions;
+use super::texts::{Piece, TEXT_LIMIT, Texts, parameters_of};
 use super::value::{Pool, Span, TEXT_CEILING, Value};
 use super::verify;
 use crate::{BadValue, Distribution, Kind, Parameters, bad, purpose_hash};
@@ -96,12 +97,16 @@ pub(super) struct Block {
     pub batches: Vec<BatchSite>,
     pub templates: Vec<TemplateSite>,
     pub fstrings: Vec<Vec<Fragment>>,
+    /// Ranges of `UniformFixed` and `PickFixed`: the lower end and the span.
+    pub ranges: Vec<(i64, u64)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TextSource {
     Id(u32),
     Source(u16),
+    /// A template site, when nothing else needs the text.
+    Template(usize),
 }
 
 #[derive(Debug)]
@@ -111,6 +116,8 @@ pub(super) struct StatementSite {
     pub star: Option<u16>,
     pub want: Want,
     pub columns: u64,
+    /// There are as many values as the text has parameters: found on load.
+    pub counted: bool,
 }
 
 #[derive(Debug)]
@@ -146,8 +153,11 @@ impl Program {
             return bad(format!("a program of format {}; this engine reads format {FORMAT}", raw.format));
         }
         let hash = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        let program = Self::decode(raw, hash)?;
+        let mut program = Self::decode(raw, hash)?;
         verify::verify(&program)?;
+        for block in &mut program.blocks {
+            block.specialise(&program.values, &program.texts, &program.templates);
+        }
         Ok(program)
     }
 
@@ -348,6 +358,7 @@ fn text_source(raw: &RawText) -> TextSource {
     match raw {
         RawText::Id(id) => TextSource::Id(*id),
         RawText::Source(source) => TextSource::Source(*source),
+        RawText::Template(site) => TextSource::Template(*site as usize),
     }
 }
 
@@ -376,6 +387,7 @@ fn block(raw: RawBlock, writes: bool) -> Result<Block, BadValue> {
                 star: site.star,
                 want,
                 columns: site.columns,
+                counted: false,
             })
         })
         .collect::<Result<_, _>>()?;
@@ -402,7 +414,39 @@ fn block(raw: RawBlock, writes: bool) -> Result<Block, BadValue> {
             .map(|site| TemplateSite { template: site.template as usize, holes: site.holes })
             .collect(),
         fstrings,
+        ranges: Vec::new(),
     })
+}
+
+impl Block {
+    /// Settles what constants decide, once the block is verified.
+    fn specialise(&mut self, values: &[Value], texts: &[String], templates: &[Vec<Piece>]) {
+        for site in &mut self.statements {
+            let parameters = match site.text {
+                TextSource::Id(id) => Some(parameter_positions(&texts[id as usize]).len()),
+                TextSource::Template(at) => parameters_of(&templates[self.templates[at].template]),
+                TextSource::Source(_) => None,
+            };
+            site.counted = site.star.is_none() && parameters == Some(site.params.len());
+        }
+        let constant = |source: u16| match values.get((source & !CONSTANT) as usize) {
+            Some(Value::Int(i)) if source & CONSTANT != 0 => Some(*i),
+            _ => None,
+        };
+        for step in &mut self.code {
+            let op = match step.op {
+                Op::Uniform => Op::UniformFixed,
+                Op::Pick => Op::PickFixed,
+                _ => continue,
+            };
+            if let (Some(low), Some(high)) = (constant(step.b), constant(step.c)) {
+                if low <= high {
+                    self.ranges.push((low, high.wrapping_sub(low) as u64));
+                    (step.op, step.b, step.c) = (op, (self.ranges.len() - 1) as u16, 0);
+                }
+            }
+        }
+    }
 }
 
 fn fragment(raw: RawFragment) -> Result<Fragment, BadValue> {

@@ -4,7 +4,7 @@ use super::action::{Action, Event, Failure, Param, RowWriter};
 use super::batch::Batch;
 use super::fault::{Class, Fault, fault};
 use super::formatting;
-use super::image::{Block, Fragment, Kept, Program, Want};
+use super::image::{Fragment, Kept, Program, Want};
 use super::opcode::{Instruction, NOWHERE};
 use super::texts::Texts;
 use super::value::{Heap, Pool, Value};
@@ -12,6 +12,8 @@ use crate::Stream;
 
 /// Instructions that may run without a statement (language.md).
 const BUDGET: u32 = 1_000_000;
+/// Parameters and rows that a connection keeps room for.
+const KEPT_VALUES: usize = 1024;
 /// Purpose of the streams of transactions.
 const PURPOSE: &str = "transaction";
 
@@ -25,6 +27,20 @@ pub enum Values {
         /// How many attempts there were.
         tries: u32,
     },
+}
+
+/// What the next event must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// `begin` or `retry` must come first.
+    Nothing,
+    Start,
+    /// The answer to the instruction at `pc`.
+    Answer,
+    /// As `Answer`, and nobody reads it: the usual case, told apart to be quick.
+    Any,
+    /// As `Any`, but a second row is an error.
+    Row,
 }
 
 /// A connection's program counter, registers and heap.
@@ -53,8 +69,7 @@ pub struct Vm {
     pub(super) budget: u32,
     pub(super) open: bool,
     pub(super) pipelined: bool,
-    waiting: bool,
-    running: bool,
+    pub(super) awaited: Awaited,
 }
 
 impl Vm {
@@ -85,8 +100,7 @@ impl Vm {
             budget: BUDGET,
             open: false,
             pipelined: false,
-            waiting: false,
-            running: false,
+            awaited: Awaited::Nothing,
         }
     }
 
@@ -141,20 +155,24 @@ impl Vm {
         if !self.state.is_empty() {
             self.state.clone_from(&self.saved);
         }
-        self.running = false;
+        self.awaited = Awaited::Nothing;
     }
 
+    #[inline]
     fn attempt(&mut self) {
         self.heap.clear();
         self.registers.fill(Value::Unbound);
+        if self.receive_fault.is_some() {
+            self.receive_fault = None;
+        }
         self.rows.clear();
         self.acks.clear();
         self.batch = Batch::default();
-        if self.args.capacity() > 1024 {
+        if self.args.capacity() > KEPT_VALUES {
             self.args = Vec::new();
         }
         self.pc = 0;
-        (self.open, self.pipelined, self.waiting, self.running) = (false, false, false, true);
+        (self.open, self.pipelined, self.awaited) = (false, false, Awaited::Start);
     }
 
     /// Number of the terminal.
@@ -213,24 +231,29 @@ impl Vm {
 
     /// Runs on with the answer of the last action until the next one. After `Done`, `Rollback` or `Error` the
     /// next call is `begin` or `retry`; after a database error it is `retry`, or `restore_state` and `begin`.
+    #[inline]
     pub fn resume(&mut self, program: &Program, texts: &mut Texts, event: Event) -> Action {
-        let result = match self.deliver(program, texts, event) {
-            Ok(Some(action)) => Ok(action),
-            Ok(None) => self.run(program, texts),
-            Err(error) => Err(error),
+        self.budget = BUDGET;
+        let plain = match (self.awaited, event) {
+            (Awaited::Start, Event::Start) | (Awaited::Any, Event::Rows(_) | Event::Matched(_)) => true,
+            (Awaited::Row, Event::Rows(n)) => n <= 1,
+            _ => false,
         };
-        match result {
-            Ok(action) => {
-                self.waiting = true;
-                action
-            }
+        if plain {
+            self.pc += usize::from(self.awaited != Awaited::Start);
+            self.awaited = Awaited::Answer;
+            return self.run(program, texts);
+        }
+        match self.deliver(program, texts, event) {
+            Ok(Some(action)) => action,
+            Ok(None) => self.run(program, texts),
             Err(error) => self.failed(program, error),
         }
     }
 
     #[cold]
-    fn failed(&mut self, program: &Program, Fault(inner): Fault) -> Action {
-        self.running = false;
+    pub(super) fn failed(&mut self, program: &Program, Fault(inner): Fault) -> Action {
+        self.awaited = Awaited::Nothing;
         let block = &program.blocks[self.block];
         let (file, line) = block.lines.get(self.pc).copied().unwrap_or_default();
         let name = program.transactions.get(self.block).map_or("start", |kind| &kind.name);
@@ -244,7 +267,6 @@ impl Vm {
     }
 
     /// Takes the answer to the action of the instruction at `pc`. Some: that instruction has another action.
-    #[inline]
     fn deliver(
         &mut self,
         program: &Program,
@@ -252,14 +274,10 @@ impl Vm {
         event: Event,
     ) -> Result<Option<Action>, Fault> {
         use super::opcode::Op;
-        self.budget = BUDGET;
-        if !self.running || self.waiting != (event != Event::Start) {
+        if self.awaited != Awaited::Answer && !matches!((self.awaited, event), (Awaited::Row, Event::Rows(_)))
+        {
             return fault(Class::Internal, format!("{event:?} does not follow the last action"));
         }
-        if !self.waiting {
-            return Ok(None);
-        }
-        self.waiting = false;
         if let Some(error) = self.receive_fault.take() {
             return Err(error);
         }
@@ -274,8 +292,14 @@ impl Vm {
                 );
             }
             (Op::Statement, _) if self.pipelined && event == Event::Done => {}
-            (Op::Statement, Event::Matched(n)) => self.set(instruction.a, Value::Int(n as i64)),
-            (Op::Statement, Event::Rows(n)) => {
+            (Op::Statement, Event::Matched(n))
+                if block.statements[instruction.b as usize].want == Want::Matched =>
+            {
+                self.set(instruction.a, Value::Int(n as i64));
+            }
+            (Op::Statement, Event::Rows(n))
+                if block.statements[instruction.b as usize].want != Want::Matched =>
+            {
                 let site = &block.statements[instruction.b as usize];
                 let value = self.received(program, texts, site.want, site.columns, n)?;
                 self.set(instruction.a, value);
@@ -327,10 +351,8 @@ impl Vm {
         }
         if columns == 0 {
             // nobody looks inside, but a row is true and a list has its length
-            if want == Want::Row && n == 0 {
-                return Ok(Value::None);
-            }
-            if want == Want::Rows && self.register_of_answer(program) == NOWHERE {
+            let unread = program.blocks[self.block].code[self.pc].a == NOWHERE;
+            if unread || (want == Want::Row && n == 0) {
                 return Ok(Value::None);
             }
             let row = self.heap.new_tuple(&[Value::None])?;
@@ -348,14 +370,10 @@ impl Vm {
             _ => self.heap.list_of(&self.rows)?,
         };
         self.rows.clear();
-        if self.rows.capacity() > 1024 {
+        if self.rows.capacity() > KEPT_VALUES {
             self.rows = Vec::new();
         }
         Ok(value)
-    }
-
-    fn register_of_answer(&self, program: &Program) -> u16 {
-        program.blocks[self.block].code[self.pc].a
     }
 
     #[inline]
@@ -410,10 +428,6 @@ impl Vm {
     pub(super) fn ack(&mut self, program: &Program, base: usize, count: usize) -> Result<(), Fault> {
         let values = &self.registers[base..base + count];
         formatting::write_json_line(&self.heap, &program.constants, values, &mut self.acks)
-    }
-
-    pub(super) fn block_of<'a>(&self, program: &'a Program) -> &'a Block {
-        &program.blocks[self.block]
     }
 
     pub(super) fn instruction_name(&self, program: &Program) -> String {

@@ -42,6 +42,7 @@ mod image;
 mod interpreter;
 mod machine;
 mod opcode;
+mod operations;
 mod sequences;
 mod sql;
 mod texts;

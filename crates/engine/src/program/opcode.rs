@@ -30,6 +30,8 @@ pub(crate) enum Field {
     Batch,
     Template,
     Fstring,
+    /// A range of constants: only made on load.
+    Range,
 }
 
 /// No register.
@@ -156,4 +158,8 @@ opcodes! {
     Ack "ack" (No; Base, Count, No)
     Return "return" (No; No, No, No)
     Rollback "rollback" (No; No, No, No)
+
+    // uniform and pick between constants, made on load
+    UniformFixed "uniform_fixed" (Stream; Dest, Range, No)
+    PickFixed "pick_fixed" (Stream; Dest, Range, No)
 }

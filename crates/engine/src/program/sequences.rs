@@ -86,6 +86,18 @@ pub(crate) fn length(heap: &Heap, constants: &Pool, value: Value) -> Result<usiz
     }
 }
 
+/// What is no list, tuple or row; Python also goes through strings.
+#[cold]
+pub(crate) fn not_iterable<T>(value: Value) -> Result<T, Fault> {
+    let name = value.type_name();
+    match value {
+        Value::Str(_) | Value::Bytes(_) => {
+            fault(Class::Type, format!("'{name}' object is not iterable here; lists, tuples and rows are"))
+        }
+        _ => fault(Class::Type, format!("'{name}' object is not iterable")),
+    }
+}
+
 /// Where index `i` (negative: from the end) points in `len` elements.
 fn position(i: i64, len: usize) -> Option<usize> {
     let at = if i < 0 { i + len as i64 } else { i };
@@ -249,6 +261,9 @@ pub(crate) fn unpacked<'a>(
     want: usize,
 ) -> Result<&'a [Value], Fault> {
     let Some(list) = heap.elements(constants, value) else {
+        if let Value::Str(_) | Value::Bytes(_) = value {
+            return not_iterable(value);
+        }
         return fault(Class::Type, format!("cannot unpack non-iterable {} object", value.type_name()));
     };
     if list.len() > want {

@@ -87,25 +87,22 @@ impl Texts {
         self.texts.is_empty()
     }
 
-    /// The number of a template's text with these integers.
+    /// The number of a template's text with that one integer, if it is known and small.
     #[inline]
-    pub(crate) fn resolve(&mut self, template: usize, pieces: &[Piece], holes: &[i64]) -> Result<u32, Fault> {
-        if let [hole] = holes {
-            if let Some(id) =
-                usize::try_from(*hole).ok().and_then(|at| self.templates[template].direct.get(at))
-            {
-                if *id != ABSENT {
-                    return Ok(*id);
-                }
-            }
-        }
-        self.look_up(template, pieces, holes)
+    pub(crate) fn known(&self, template: usize, hole: i64) -> Option<u32> {
+        let id = *self.templates.get(template)?.direct.get(usize::try_from(hole).ok()?)?;
+        (id != ABSENT).then_some(id)
     }
 
-    #[inline(never)]
-    fn look_up(&mut self, template: usize, pieces: &[Piece], holes: &[i64]) -> Result<u32, Fault> {
+    /// The number of a template's text with these integers.
+    pub(crate) fn resolve(&mut self, template: usize, pieces: &[Piece], holes: &[i64]) -> Result<u32, Fault> {
         if let Some(id) = self.templates[template].others.get(holes) {
             return Ok(*id);
+        }
+        if let [hole] = holes {
+            if let Some(id) = self.known(template, *hole) {
+                return Ok(id);
+            }
         }
         let id = self.intern(render(pieces, holes)?)?;
         let known = &mut self.templates[template];
@@ -150,6 +147,15 @@ impl Texts {
         self.texts.push(Text::new(sql));
         Ok(id)
     }
+}
+
+/// How many parameters the texts of a template have; None when that depends on its integers.
+pub(crate) fn parameters_of(pieces: &[Piece]) -> Option<usize> {
+    if pieces.contains(&Piece::Marks) {
+        return None;
+    }
+    let holes = vec![0; pieces.len()];
+    render(pieces, &holes).ok().map(|sql| parameter_positions(&sql).len())
 }
 
 fn render(pieces: &[Piece], holes: &[i64]) -> Result<String, Fault> {

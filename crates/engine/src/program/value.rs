@@ -36,11 +36,9 @@ impl Span {
     }
 }
 
-/// A value in a register.
+/// A value in a register. Those that can be parameters come first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value {
-    /// A local variable that nothing was assigned to yet.
-    Unbound,
     None,
     Bool(bool),
     Int(i64),
@@ -50,6 +48,8 @@ pub(crate) enum Value {
     Decimal(u32),
     Str(Span),
     Bytes(Span),
+    /// A local variable that nothing was assigned to yet.
+    Unbound,
     Tuple(Span),
     /// A list of the module or of an option: a constant that must not be changed.
     Frozen(Span),
@@ -74,6 +74,12 @@ impl Value {
             Value::Tuple(_) => "tuple",
             Value::Frozen(_) | Value::List(_) => "list",
         }
+    }
+
+    /// Whether it can be sent: neither a list nor something that is no value.
+    #[inline]
+    pub fn is_parameter(self) -> bool {
+        !matches!(self, Value::Unbound | Value::Tuple(_) | Value::Frozen(_) | Value::List(_) | Value::Text(_))
     }
 
     /// An integer, a bool being 0 or 1, as in Python.
@@ -129,7 +135,17 @@ pub(crate) struct Heap {
 
 impl Heap {
     /// Forgets everything; what was allocated is kept up to a bound.
+    #[inline]
     pub fn clear(&mut self) {
+        let pool = &self.pool;
+        let used = pool.text.len() | pool.cells.len() | pool.decimals.len() | pool.blobs.len();
+        if used | self.live_lists != 0 {
+            self.forget();
+        }
+    }
+
+    #[inline(never)]
+    fn forget(&mut self) {
         self.pool.text.clear();
         self.pool.cells.clear();
         self.pool.decimals.clear();

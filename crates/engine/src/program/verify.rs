@@ -91,6 +91,7 @@ impl Verifier<'_> {
             Field::Batch => index < block.batches.len(),
             Field::Template => index < block.templates.len(),
             Field::Fstring => index < block.fstrings.len(),
+            Field::Range => index < block.ranges.len(),
         }
     }
 
@@ -106,6 +107,7 @@ impl Verifier<'_> {
         match text {
             TextSource::Id(id) => (id as usize) < self.program.texts.len(),
             TextSource::Source(source) => self.source(source),
+            TextSource::Template(site) => site < self.block.templates.len(),
         }
     }
 

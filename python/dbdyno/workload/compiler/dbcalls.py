@@ -53,11 +53,13 @@ class DbCalls(Calls):
     def _text(self, node: ast.Call, name: str) -> SqlText:
         if not node.args or isinstance(node.args[0], ast.Starred):
             raise self.refused(node, f"db.{name}() begins with its SQL")
-        return self.sql(node.args[0])
+        return self.sql_of_statement(node.args[0]) if name in _WANTS else self.sql(node.args[0])
 
     def _text_json(self, text: SqlText) -> dict[str, int]:
         if text.id is not None:
             return {"id": text.id}
+        if text.template is not None:
+            return {"template": text.template}
         assert text.register is not None
         return {"source": text.register}
 

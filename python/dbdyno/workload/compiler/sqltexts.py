@@ -22,6 +22,12 @@ Piece = str | tuple[str, int]
 class SqlTexts(Core):
     """The part of the compiler that reads first arguments of statements."""
 
+    def sql_of_statement(self, node: ast.expr) -> SqlText:
+        """An SQL text that only the statement at hand uses: it may make it itself, without an instruction."""
+        if not isinstance(node, ast.JoinedStr):
+            return self.sql(node)
+        return self._made(self._pieces(node), fused=True)
+
     def sql(self, node: ast.expr) -> SqlText:
         """Compile an SQL text (see :class:`Core`)."""
         if isinstance(node, ast.Name):
@@ -34,7 +40,7 @@ class SqlTexts(Core):
             return self._either(node)
         return self._made(self._pieces(node))
 
-    def _made(self, pieces: list[Piece], register: int | None = None) -> SqlText:
+    def _made(self, pieces: list[Piece], register: int | None = None, *, fused: bool = False) -> SqlText:
         merged: list[Piece] = []
         for piece in pieces:
             if isinstance(piece, str) and merged and isinstance(merged[-1], str):
@@ -47,12 +53,15 @@ class SqlTexts(Core):
         shape: list[Any] = [piece if isinstance(piece, str) else {"hole": piece[0]} for piece in merged]
         holes = [piece[1] for piece in merged if not isinstance(piece, str)]
         self.block.templates.append({"template": self.constants.template(shape), "holes": holes})
-        register = self.dest(register)
-        self.block.emit("text", register, len(self.block.templates) - 1)
+        site = len(self.block.templates) - 1
         parameters: int | None = None
         if not any(isinstance(piece, tuple) and piece[0] == "marks" for piece in merged):
             example = "".join(piece if isinstance(piece, str) else "0" for piece in merged)
             parameters = len(parameter_positions(example))
+            if fused:
+                return SqlText(template=site, parameters=parameters)
+        register = self.dest(register)
+        self.block.emit("text", register, site)
         return SqlText(register=register, parameters=parameters)
 
     def sql_into(self, node: ast.expr, register: int) -> None:

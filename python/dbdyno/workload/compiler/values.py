@@ -32,10 +32,12 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class SqlText:
-    """An SQL text: a number of the program's texts, or a register that holds one; ``parameters`` where known."""
+    """An SQL text: a number of the program's texts, a register that holds one, or a place where the statement
+    itself makes one; ``parameters`` where known."""
 
     id: int | None = None
     register: int | None = None
+    template: int | None = None
     parameters: int | None = None
 
 
