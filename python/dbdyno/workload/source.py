@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from dbdyno.model.errors import UsageError, nearest
+from dbdyno.workload.compiler import check_workload
 from dbdyno.workload.language import Workload
 
 GROUP = "dbdyno.workloads"
@@ -54,10 +55,15 @@ def workload_class(name: str) -> type[Workload]:
 
 
 def load_workload(name: str, options: Mapping[str, Any]) -> Workload:
-    """An instance with its options set and checked."""
+    """An instance with its options set, and its transactions checked against the workload language.
+
+    Raises:
+        UsageError: no such workload, a wrong option, constructs outside the language (all of them, with their lines).
+    """
     label = name if name in shipped() else Path(name.partition(".py")[0]).name
     workload = workload_class(name)(options, name=label)
     workload.reference = name
+    check_workload(workload)
     return workload
 
 
