@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 HEAD = """
 from decimal import Decimal
+from dbdyno.workload.decimals import decimal
 from dbdyno.workload import Rollback, Workload, marks, option, state, transaction
 
 NAMES = ("BAR", "OUGHT", "ABLE", "näh")
@@ -106,15 +107,18 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     ),
     "s": (
         "(@s + @s)", "@s[@I:@I]", "@s[@I:]", "(@s * 2)", "@s[@I]", "str(@i)", "str(@f)", "str(@d)",
-        "self.named(abs(@i))", "joined(@s, @i)", 'f"{@i}-{@S}"', 'f"{@i:05d}|{@i:4d}|{@f:.2f}|{@D:.1f}"',
-        'f"{@f}{@B}{@d}"', "NAMES[rand.uniform(0, 3)]", "rand.text(0, 4, 'abcé')", "(@s if @b else @s)",
+        "self.named(abs(@i))", "joined(@s, @i)", 'f"{@I}-{@S}"', 'f"{@I:05d}|{@I:4d}|{@F:.2f}|{@D:.1f}"',
+        'f"{@F}{@B}{@D}"', "NAMES[rand.uniform(0, 3)]", "rand.text(0, 4, 'abcé')", "(@s if @b else @s)",
     ),
     "l": (
         "[@i, @i]", "([@i] * 3)", "(@l + @l)[:6]", "@l[@I:@I]", "sorted(@l)", "sorted(@l, reverse=True)",
         "[x % 7 for x in @l]", "[x * @I % 11 for x in @l if x > @I]", "[rand.uniform(0, 9) for _ in range(FEW)]",
         "[n + x for n, x in enumerate(@l, 1)]", "[x for x in range(@I, @I)][:5]", "[]",
     ),
-    "d": ("(@d + @d)", "(@d - @I)", "(@d * @I)", "round(@d, 2)", "max(@d, @d)", "(-@d)", "abs(@d)"),
+    "d": (
+        "(@d + @d)", "(@d - @I)", "(@d * @I)", "round(@d, 2)", "max(@d, @d)", "(-@d)", "abs(@d)",
+        "decimal(@f, 2)", "decimal(@i, 1)", "decimal(@d, 1)", "decimal(str(@f), 3)",
+    ),
     "b": (
         "(@i < @i)", "(@i == @i)", "(@i >= @i)", "(@f < @i)", "(@i <= @f)", "(@d > @i)", "(@d == @i)", "(@s < @s)",
         "(@s == @s)", "(@i < @i < @I)", "(@i >= @I != @i)", "(@b and @b)", "(@b or @b)", "(not @b)", "(@i in @l)",

@@ -354,7 +354,7 @@ fn what_points_nowhere_is_refused_on_load() {
         let bytes = program(block(4, code, patch), json!({"constants": [1], "texts": ["SELECT 1"]}));
         assert!(Program::load(&bytes).is_err(), "{code:?}");
     };
-    let end = json!(["return"]);
+    let end = [json!(["return"])];
     for step in [
         json!(["move", 0, 4, 0]),
         json!(["move", 0, 0, 4]),
@@ -377,18 +377,18 @@ fn what_points_nowhere_is_refused_on_load() {
         json!(["fstring", 0, 0, 0]),
         json!(["nonsense"]),
     ] {
-        refuse(&[step, end.clone()], json!({}));
+        refuse(&[step, end[0].clone()], json!({}));
     }
     refuse(&[json!(["move", 0, 0, 0])], json!({}));
     refuse(&[], json!({}));
-    refuse(&[end.clone()], json!({"lines": []}));
-    refuse(&[end.clone()], json!({"lines": [[1, 1]]}));
-    refuse(&[end.clone()], json!({"streams": 0}));
-    refuse(&[end.clone()], json!({"statements": [statement(json!({"id": 1}), &[], "rows", 0)]}));
-    refuse(&[end.clone()], json!({"statements": [statement(json!({"id": 0}), &[9], "rows", 0)]}));
-    refuse(&[end.clone()], json!({"statements": [statement(json!({"id": 0}), &[], "none", 0)]}));
-    refuse(&[end.clone()], json!({"fstrings": [[{"value": 9, "spec": "plain", "n": 0}]]}));
-    refuse(&[end], json!({"fstrings": [[{"value": 0, "spec": "zeros", "n": 100000}]]}));
+    refuse(&end, json!({"lines": []}));
+    refuse(&end, json!({"lines": [[1, 1]]}));
+    refuse(&end, json!({"streams": 0}));
+    refuse(&end, json!({"statements": [statement(json!({"id": 1}), &[], "rows", 0)]}));
+    refuse(&end, json!({"statements": [statement(json!({"id": 0}), &[9], "rows", 0)]}));
+    refuse(&end, json!({"statements": [statement(json!({"id": 0}), &[], "none", 0)]}));
+    refuse(&end, json!({"fstrings": [[{"value": 9, "spec": "plain", "n": 0}]]}));
+    refuse(&end, json!({"fstrings": [[{"value": 0, "spec": "zeros", "n": 100000}]]}));
 }
 
 #[test]

@@ -104,47 +104,29 @@ impl Decimal {
 
     /// A literal such as `-12.50`, also with an exponent.
     pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
-        let wrong = || fault(Class::Value, format!("{text:?} is not a decimal"));
-        let (mantissa, exponent) = match text.find(['e', 'E']) {
-            Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()),
-            None => (text, Some(0)),
-        };
-        let (sign, digits) = match mantissa.strip_prefix('-') {
-            Some(rest) => (-1, rest),
-            None => (1, mantissa.strip_prefix('+').unwrap_or(mantissa)),
-        };
-        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-        let all: String = [whole, part].concat();
-        if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
-            return wrong();
-        }
-        let (Some(exponent), Ok(unscaled)) = (exponent, all.parse::<i128>()) else {
-            return if all.len() > 38 { too_long() } else { wrong() };
-        };
-        let scale = part.len() as i64 - i64::from(exponent);
+        let (unscaled, scale) = parsed(text)?;
         if scale < 0 {
             let unit = u32::try_from(-scale).ok().and_then(power);
             return match unit.and_then(|unit| unscaled.checked_mul(unit)) {
-                Some(unscaled) => Self::new(sign * unscaled, 0),
+                Some(unscaled) => Self::new(unscaled, 0),
                 None => too_long(),
             };
         }
-        Self::new(sign * unscaled, u32::try_from(scale).unwrap_or(u32::MAX))
+        Self::new(unscaled, u32::try_from(scale).unwrap_or(u32::MAX))
     }
 
     /// `text` with `scale` digits after the point, rounded half away from zero, also when it has more digits
     /// than a decimal may have.
     pub(crate) fn parse_rounded(text: &str, scale: u32) -> Result<Self, Fault> {
-        if text.contains(['e', 'E']) {
-            return Self::parse(text);
-        }
         // one digit more than is kept decides a half; what follows it cannot turn it
         let keep = text.find('.').map_or(text.len(), |point| (point + 2 + scale as usize).min(text.len()));
-        let rest = &text[if text.is_char_boundary(keep) { keep } else { text.len() }..];
-        if !rest.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Self::parse(text);
+        let rest = text.get(keep..).unwrap_or_default();
+        let plain = rest.bytes().all(|byte| byte.is_ascii_digit());
+        let (unscaled, found) = parsed(if plain { &text[..text.len() - rest.len()] } else { text })?;
+        match u32::try_from(found) {
+            Ok(found) => Self { unscaled, scale: found }.rescaled(scale, false),
+            Err(_) => Self::parse(text)?.rescaled(scale, false),
         }
-        Self::parse(&text[..text.len() - rest.len()])
     }
 
     /// As Python's `str()`: plain, or with an exponent when the first digit is beyond the sixth place
@@ -176,6 +158,29 @@ impl Decimal {
         write_point(&exact.unscaled.unsigned_abs().to_string(), exact.scale as usize, out);
         out.extend(std::iter::repeat_n('0', places.saturating_sub(SCALE_CEILING) as usize));
         Ok(())
+    }
+}
+
+/// Digits and scale of a literal; the scale is negative where an exponent makes it so.
+fn parsed(text: &str) -> Result<(i128, i64), Fault> {
+    let wrong = || fault(Class::Value, format!("{text:?} is not a decimal"));
+    let (mantissa, exponent) = match text.find(['e', 'E']) {
+        Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()),
+        None => (text, Some(0)),
+    };
+    let (sign, digits) = match mantissa.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let all: String = [whole, part].concat();
+    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+        return wrong();
+    }
+    match (exponent, all.parse::<i128>()) {
+        (Some(exponent), Ok(unscaled)) => Ok((sign * unscaled, part.len() as i64 - i64::from(exponent))),
+        (None, _) => wrong(),
+        _ => too_long(),
     }
 }
 
