@@ -97,6 +97,8 @@ pub(super) struct Block {
     pub batches: Vec<BatchSite>,
     pub templates: Vec<TemplateSite>,
     pub fstrings: Vec<Vec<Fragment>>,
+    /// Some instruction asks whether a variable has a value yet; otherwise none is read before it has.
+    pub checks_bound: bool,
     /// Ranges of `UniformFixed` and `PickFixed`: the lower end and the span.
     pub ranges: Vec<(i64, u64)>,
 }
@@ -414,6 +416,7 @@ fn block(raw: RawBlock, writes: bool) -> Result<Block, BadValue> {
             .map(|site| TemplateSite { template: site.template as usize, holes: site.holes })
             .collect(),
         fstrings,
+        checks_bound: false,
         ranges: Vec::new(),
     })
 }
@@ -421,6 +424,7 @@ fn block(raw: RawBlock, writes: bool) -> Result<Block, BadValue> {
 impl Block {
     /// Settles what constants decide, once the block is verified.
     fn specialise(&mut self, values: &[Value], texts: &[String], templates: &[Vec<Piece>]) {
+        self.checks_bound = self.code.iter().any(|step| step.op == Op::Bound);
         for site in &mut self.statements {
             let parameters = match site.text {
                 TextSource::Id(id) => Some(parameter_positions(&texts[id as usize]).len()),

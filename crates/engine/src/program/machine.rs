@@ -119,7 +119,7 @@ impl Vm {
         if !self.state.is_empty() {
             self.saved.clone_from(&self.state);
         }
-        self.attempt();
+        self.attempt(program);
     }
 
     /// The workload's `start` begins, once for each terminal. Does nothing when there is none: `false`.
@@ -130,7 +130,7 @@ impl Vm {
         self.streams[0] = Stream::new(self.seed, "start", self.terminal, 0, program.distribution);
         self.own_purpose = false;
         self.saved.clone_from(&self.state);
-        self.attempt();
+        self.attempt(program);
         true
     }
 
@@ -147,7 +147,7 @@ impl Vm {
             }
         }
         self.restore_state();
-        self.attempt();
+        self.attempt(program);
     }
 
     /// The transaction did not commit: `db.state` is again what it was when the transaction began.
@@ -159,9 +159,11 @@ impl Vm {
     }
 
     #[inline]
-    fn attempt(&mut self) {
+    fn attempt(&mut self, program: &Program) {
         self.heap.clear();
-        self.registers.fill(Value::Unbound);
+        if program.blocks[self.block].checks_bound {
+            self.registers.fill(Value::Unbound);
+        }
         if self.receive_fault.is_some() {
             self.receive_fault = None;
         }
