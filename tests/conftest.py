@@ -94,6 +94,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.config.stash[_pool].enter(str(item.path), needed_by(item))
     try:
         return (yield)
     finally:

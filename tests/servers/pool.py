@@ -69,6 +69,8 @@ class Pool:
     #: How many tests still to come need each server.
     waiting: dict[str, int] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
+    #: The test file that used each server last.
+    used_by: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def make(cls) -> Pool:
@@ -90,6 +92,15 @@ class Pool:
 
     def url(self, name: str) -> str:
         return self.server(name).url
+
+    def enter(self, file: str, names: Sequence[str]) -> None:
+        """A test of this file comes: it shall not see tables that another file's tests left."""
+        for name in names:
+            if self.used_by.get(name) != file and name in self.started:
+                server = managed.find(name, home=self.home)
+                if server is not None and server.running:
+                    empty(server)
+            self.used_by[name] = file
 
     def done_with(self, names: Sequence[str]) -> None:
         """One test is over; servers that no later one needs are removed with their data."""
