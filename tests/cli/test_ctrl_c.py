@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from tests.command_line import CommandLine, Ended
@@ -91,3 +92,18 @@ def test_a_bench_that_is_told_to_end_prints_what_it_has(dbdyno: CommandLine) -> 
     assert trials[0]["state"] == "done"
     assert trials[0]["committed"] > 0
     assert len(trials) < 10
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.1, 0.3, 0.6])
+def test_at_any_moment_of_the_start_it_is_one_line(dbdyno: CommandLine, after_s: float) -> None:
+    process = dbdyno.start("bench", "oltp_point_select", "sqlite:///a.db", "-d", "30s", "--opt", "table_size=100")
+    while "pydantic_core" not in Path(f"/proc/{process.pid}/maps").read_text():
+        assert process.poll() is None  # until Python itself has started and our imports are under way
+        time.sleep(0.002)
+    time.sleep(after_s)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    end = ended(process, [])
+    assert end.status == 130, end.stderr
+    assert "Traceback" not in end.stderr

@@ -6,12 +6,31 @@ results kept.
 
 from __future__ import annotations
 
-from dbdyno.cli.argv_secrets import hide_passwords
+import signal
+import sys
+from types import FrameType
+
+
+class CtrlCError(KeyboardInterrupt):
+    """Ctrl-C. Not KeyboardInterrupt itself: where that one passes through code run from a string (every dataclass
+    that is being imported), Python ends the process by the signal, even if the exception is caught later."""
 
 
 def main() -> int:
     """Entry point ``dbdyno``. Returns the exit status."""
-    words = hide_passwords()  # before anything slow is imported: until here the title shows what was typed
-    from dbdyno.cli.app import run_words
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup and the like stay as they are
+            signal.signal(signal.SIGINT, _raise)
+        from dbdyno.cli.argv_secrets import hide_passwords
 
-    return run_words(words)
+        words = hide_passwords()  # before anything slow is imported: until here the title shows what was typed
+        from dbdyno.cli.app import run_words
+
+        return run_words(words)
+    except KeyboardInterrupt:
+        sys.stderr.write("dbdyno: interrupted\n")
+        return 130
+
+
+def _raise(_number: int, _frame: FrameType | None) -> None:
+    raise CtrlCError

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Protocol
 
+from dbdyno.cli import CtrlCError
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 FINISHING = "finishing: what was measured is being kept; Ctrl-C again stops at once"
@@ -74,7 +76,7 @@ def stopping(stop: Stoppable, say: Callable[[str], None]) -> Iterator[Presses]:
         nonlocal arrived  # the wake-up pipe told the thread already
         arrived += 1
         if arrived > 2:
-            raise KeyboardInterrupt
+            raise CtrlCError
 
     watcher = threading.Thread(target=watch, name="dbdyno-signals", daemon=True)
     watcher.start()

@@ -71,8 +71,6 @@ def close(opened: Store, entry: CampaignEntry, closing: Closing) -> int:
         _tell_answer(entry.plan, entries, measured, closing.lang)
     for remark in trial_remarks(measured, notes=False):
         say(remark)
-    if closing.report is not None and measured:
-        _write(opened, entry, closing)
     if entry.state == "interrupted":
         left = sum(not each.finished_itself for each in entries)
         how = f"dbdyno resume {entry.id}{closing.store_words}"
@@ -80,6 +78,8 @@ def close(opened: Store, entry: CampaignEntry, closing: Closing) -> int:
     elif entry.state == "failed":
         failed = sum(each.state == "failed" for each in entries)
         say(f"{failed} of {len(entries)} trials of {entry.id} failed")
+    if closing.report is not None and measured:
+        _write(opened, entry, closing)
     return STATUS.get(entry.state, 1)
 
 
