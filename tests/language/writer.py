@@ -144,7 +144,7 @@ CHANGES = (
     "i += @i", "j -= @I", "f *= @F", "xs.append((@i) % 99)", "ys.append(@I)", "xs[@I] = @i", "ys[0] += @I",
     "xs[-1] -= @i", "ys += @L[:2]", "db.state.count = (@i) % 1009", "db.state.count += 1", "db.state.label = @s",
 )  # fmt: skip
-HOLES = ("db.terminal", "FEW", "abs(int(j))", "abs(int(k))")
+HOLES = ("db.terminal", "FEW", "abs(int(j))", "abs(int(k))", "abs(int(i)):02d")
 QUEUED = (
     'db.execute("UPDATE t SET a = ? WHERE id = ?", @a, @i)', 'db.query(f"SELECT a FROM t{@h}")',
     'db.row("SELECT a, b FROM t")', "self.probe(db, @a)",

@@ -41,7 +41,11 @@ pub(crate) struct RawState {
 #[serde(untagged)]
 pub(crate) enum RawPiece {
     Literal(String),
-    Hole { hole: String },
+    Hole {
+        hole: String,
+        #[serde(default)]
+        width: u32,
+    },
 }
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use super::decimal::Decimal;
 use super::format::{
     FORMAT, RawBlock, RawDistribution, RawFragment, RawPiece, RawProgram, RawText, SIZE_CEILING,
 };
-use super::formatting::Spec;
+use super::formatting::{Spec, WIDTH_CEILING};
 use super::opcode::{CONSTANT, Instruction, OPCODES, Op};
 use super::sql::parameter_positions;
 use super::texts::{Piece, TEXT_LIMIT, Texts, parameters_of};
@@ -337,11 +337,12 @@ fn kept(value: &serde_json::Value) -> Result<Kept, BadValue> {
 fn piece(raw: RawPiece) -> Result<Piece, BadValue> {
     match raw {
         RawPiece::Literal(text) => Ok(Piece::Literal(text)),
-        RawPiece::Hole { hole } => match hole.as_str() {
-            "int" => Ok(Piece::Integer),
+        RawPiece::Hole { hole, width } if width <= WIDTH_CEILING => match hole.as_str() {
+            "int" => Ok(Piece::Integer(width)),
             "marks" => Ok(Piece::Marks),
             _ => bad(format!("unknown piece {hole:?} of an SQL text")),
         },
+        RawPiece::Hole { width, .. } => bad(format!("an integer of {width} characters in an SQL text")),
     }
 }
 

@@ -37,8 +37,8 @@ impl Text {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     Literal(String),
-    /// An integer, in decimal.
-    Integer,
+    /// An integer, in decimal, with zeros up to that many characters.
+    Integer(u32),
     /// That many parameter marks.
     Marks,
 }
@@ -164,7 +164,10 @@ fn render(pieces: &[Piece], holes: &[i64]) -> Result<String, Fault> {
     for piece in pieces {
         match piece {
             Piece::Literal(text) => sql.push_str(text),
-            Piece::Integer => sql.push_str(&holes.next().copied().unwrap_or_default().to_string()),
+            Piece::Integer(width) => {
+                let (value, width) = (holes.next().copied().unwrap_or_default(), *width as usize);
+                sql.push_str(&format!("{value:0width$}"));
+            }
             Piece::Marks => {
                 let n = holes.next().copied().unwrap_or_default();
                 if n < 1 {

@@ -219,7 +219,7 @@ class Expressions(Operators):
             if isinstance(value, Const) and foldable(value.value):
                 fragments.append(self.formatted_constant(part, value))
                 continue
-            spec, n = self._spec(part)
+            spec, n = self.format_of(part)
             fragments.append({"value": self.source(value, part.value), "spec": spec, "n": n})
         if all(isinstance(fragment, str) for fragment in fragments):
             return Const("".join(fragments))
@@ -255,7 +255,8 @@ class Expressions(Operators):
             raise self.refused(part, "a format made at run time: write {x}, {x:0Nd} or {x:.Nf} with a constant N")
         return str(value.value)
 
-    def _spec(self, part: ast.FormattedValue) -> tuple[str, int]:
+    def format_of(self, part: ast.FormattedValue) -> tuple[str, int]:
+        """The format of a hole (see :class:`SqlTexts`)."""
         if part.conversion != -1:
             raise self.refused(part, "a conversion (!r, !s, !a) in an f-string: write {x}, {x:0Nd} or {x:.Nf}")
         text = self._spec_text(part)

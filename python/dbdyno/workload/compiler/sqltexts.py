@@ -15,8 +15,8 @@ _ADVICE = (
     " other values are parameters (?)"
 )
 
-#: A piece of a text: a literal, or a hole with the operand that fills it.
-Piece = str | tuple[str, int]
+#: A piece of a text: a literal, or a hole: its kind, the operand that fills it, its width (zeros on the left).
+Piece = str | tuple[str, int, int]
 
 
 class SqlTexts(Core):
@@ -50,7 +50,7 @@ class SqlTexts(Core):
         if register is None and all(isinstance(piece, str) for piece in merged):
             sql = "".join(map(str, merged))
             return SqlText(id=self.constants.text(sql), parameters=len(parameter_positions(sql)))
-        shape: list[Any] = [piece if isinstance(piece, str) else {"hole": piece[0]} for piece in merged]
+        shape: list[Any] = [piece if isinstance(piece, str) else _shape(piece) for piece in merged]
         holes = [piece[1] for piece in merged if not isinstance(piece, str)]
         self.block.templates.append({"template": self.constants.template(shape), "holes": holes})
         site = len(self.block.templates) - 1
@@ -124,18 +124,28 @@ class SqlTexts(Core):
         value = self.expr(part.value)
         if isinstance(value, Const):
             return [self.formatted_constant(part, value)]
-        if part.format_spec is not None or part.conversion != -1:
-            raise self.refused(part, "a hole of an SQL text takes no format; write the plain integer, {x}")
-        return [_hole(self, value, part)]
+        kind, width = self.format_of(part)
+        if kind not in ("plain", "zeros"):
+            raise self.refused(part, "a hole of an SQL text is written {x} or {x:0Nd}")
+        return [_hole(self, value, part, width)]
+
+    def format_of(self, part: ast.FormattedValue) -> tuple[str, int]:
+        """The format of a hole: plain, zeros, blanks or fixed, and its N."""
+        raise NotImplementedError
 
     def formatted_constant(self, part: ast.FormattedValue, value: Const) -> str:
         """``{value:spec}`` of a constant."""
         raise NotImplementedError
 
 
-def _hole(compiler: SqlTexts, value: Value, part: ast.FormattedValue) -> Piece:
-    if isinstance(value, Marks):
-        return ("marks", value.count.index)
+def _shape(piece: tuple[str, int, int]) -> dict[str, Any]:
+    kind, _, width = piece
+    return {"hole": kind, "width": width} if width else {"hole": kind}
+
+
+def _hole(compiler: SqlTexts, value: Value, part: ast.FormattedValue, width: int) -> Piece:
+    if isinstance(value, Marks) and not width:
+        return ("marks", value.count.index, 0)
     if isinstance(value, (Register, Bound)):
-        return ("int", compiler.source(value, part.value))
+        return ("int", compiler.source(value, part.value), width)
     raise compiler.refused(part, f"this cannot stand in an SQL text; {_ADVICE}")
