@@ -93,12 +93,12 @@ def check(outcome: Outcome, server: dict[str, int]) -> None:
         compared += 1
     if "begin" in server:
         assert server["begin"] + server.get("commit", 0) + server.get("rollback", 0) == counts.others
-        assert server.get("rollback", 0) == counts.rolled_back + counts.retries
+        assert server.get("rollback", 0) == counts.rolled_back + counts.retries + counts.failed
         compared += 1
     elif "commit" in server:  # transactions: a statement in autocommit is one, a rolled back one is none
         explicit = counts.others // 2
         alone = counts.reads + counts.writes if explicit == 0 else counts.scheduled - explicit
-        assert server["commit"] == alone + explicit - counts.rolled_back
-        assert server["rollback"] == counts.rolled_back + counts.retries
+        assert server["commit"] == alone + explicit - counts.rolled_back - counts.failed
+        assert server["rollback"] == counts.rolled_back + counts.retries + counts.failed
         compared += 1
     assert compared

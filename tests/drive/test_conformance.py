@@ -93,8 +93,8 @@ def test_figures_of_time_are_plausible(target: Target) -> None:
     outcome, _ = drive(Read(), target, connections=2, duration_s=0.5)
     response, service = Histogram.decode(outcome.response), Histogram.decode(outcome.service)
     assert response.count == service.count == outcome.counts.committed > 20
-    # two connections that never wait: mean service time × committed = 2 × duration
-    assert service.mean * service.count / 1e9 == pytest.approx(2 * outcome.seconds, rel=0.25)
+    # service times of two connections cannot exceed twice the duration; what is missing is time between transactions
+    assert 0.8 * outcome.seconds < service.mean * service.count / 1e9 < 2.2 * outcome.seconds
     assert outcome.health.cpu_s > 0
     assert outcome.health.cpu_us_per_query > 0
 
