@@ -305,7 +305,7 @@ def test_pauses_lie_between_trials(small_plan: Make, store: Store) -> None:
 def test_a_full_disk_under_the_store_loses_nothing_that_was_there(small_plan: Make, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=700k", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("cannot mount a small disk here")
     plan = small_plan(connections=[1], rounds=30, duration="0.3s", interval="0.01s")

@@ -192,12 +192,11 @@ class _Run:
             state, reason = "failed", self._fatal[0]
         elif self._stop.requested:
             state, reason = "interrupted", "stopped before its end"
+        elif load.rate is not None and (late := self._rate_missed(pacing, counts.unfinished, seconds)):
+            state, reason = "failed", late
         elif counts.scheduled and not counts.committed and not counts.rolled_back:
             code = max(total.errors, key=lambda key: total.errors[key], default="no error")
             state, reason = "failed", f"no transaction was committed; most frequent error: {code}"
-        elif load.rate is not None:
-            late = self._rate_missed(pacing, counts.unfinished, seconds)
-            state, reason = ("failed", late) if late else (state, reason)
         return Outcome(
             state=state,
             reason=reason,
