@@ -12,7 +12,7 @@ mod postgresql;
 mod socket;
 mod speech;
 
-pub use login::open;
+pub use login::{cancel, open};
 pub use socket::{Flow, Socket};
 pub use speech::{Answer, Link, ServerError};
 

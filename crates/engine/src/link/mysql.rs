@@ -73,6 +73,11 @@ impl MySqlSpeech {
         self.status & status::IN_TRANSACTION != 0
     }
 
+    #[inline]
+    pub fn has_prepared(&self, id: u32) -> bool {
+        self.prepared.get(id as usize).is_some_and(|statement| *statement != 0)
+    }
+
     /// Executes the text if it is prepared here, else prepares it.
     #[inline]
     pub fn statement<'a>(
@@ -305,13 +310,7 @@ impl MySqlSpeech {
             }
             let value = super::mysql_values::binary_value(payload, &mut at, column.kind)?;
             if wants(position) {
-                super::mysql_values::from_binary(
-                    column.kind,
-                    column.unsigned,
-                    column.binary,
-                    value,
-                    writer,
-                )?;
+                super::mysql_values::from_binary(column.kind, column.unsigned, column.binary, value, writer)?;
             } else {
                 writer.skip();
             }
@@ -501,11 +500,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 impl MySqlSpeech {
     /// The text with its parameters written in, as this session's sql_mode reads them.
-    pub fn with_literals<'a>(
-        &self,
-        sql: &str,
-        params: impl ExactSizeIterator<Item = Param<'a>>,
-    ) -> Vec<u8> {
+    pub fn with_literals<'a>(&self, sql: &str, params: impl ExactSizeIterator<Item = Param<'a>>) -> Vec<u8> {
         let backslashes = self.status & NO_BACKSLASH_ESCAPES == 0;
         let (mut out, mut from) = (Vec::with_capacity(sql.len() + 64), 0);
         for (position, param) in parameter_positions(sql).into_iter().zip(params) {

@@ -50,6 +50,11 @@ impl PostgreSqlSpeech {
         self.status != b'I'
     }
 
+    #[inline]
+    pub fn has_prepared(&self, id: u32) -> bool {
+        matches!(self.prepared.get(id as usize), Some(Some(_)))
+    }
+
     /// Executes the text if it is prepared here, else prepares it.
     #[inline]
     pub fn statement<'a>(
@@ -221,11 +226,14 @@ fn matched(tag: &[u8]) -> u64 {
     if tag.starts_with(b"SELECT") {
         return 0;
     }
-    let number = tag.strip_suffix(&[0]).unwrap_or(tag).rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-    number.iter().try_fold(0u64, |sum, digit| {
-        digit.is_ascii_digit().then(|| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
-    })
-    .unwrap_or(0)
+    let number =
+        tag.strip_suffix(&[0]).unwrap_or(tag).rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    number
+        .iter()
+        .try_fold(0u64, |sum, digit| {
+            digit.is_ascii_digit().then(|| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')))
+        })
+        .unwrap_or(0)
 }
 
 #[cold]

@@ -72,6 +72,11 @@ impl Socket {
         self
     }
 
+    /// The stream under a login, for a TLS handshake.
+    pub(crate) fn blocking(&self) -> impl Read + Write + '_ {
+        &self.stream
+    }
+
     /// Whether bytes are encrypted.
     pub fn is_tls(&self) -> bool {
         self.tls.is_some()
@@ -83,8 +88,16 @@ impl Socket {
     /// The socket option cannot be set.
     pub fn set_nonblocking(&self, on: bool) -> io::Result<()> {
         match &self.stream {
-            Stream::Tcp(stream) => stream.set_nonblocking(on),
-            Stream::Unix(stream) => stream.set_nonblocking(on),
+            Stream::Tcp(stream) => {
+                stream.set_read_timeout(None)?;
+                stream.set_write_timeout(None)?;
+                stream.set_nonblocking(on)
+            }
+            Stream::Unix(stream) => {
+                stream.set_read_timeout(None)?;
+                stream.set_write_timeout(None)?;
+                stream.set_nonblocking(on)
+            }
         }
     }
 

@@ -48,12 +48,6 @@ pub(crate) struct Sink<'a> {
     pub columns: u64,
 }
 
-impl Sink<'_> {
-    pub fn wants(&self, column: usize) -> bool {
-        self.columns >> column.min(63) & 1 != 0
-    }
-}
-
 #[derive(Debug)]
 enum Speech {
     MySql(Box<MySqlSpeech>),
@@ -88,6 +82,23 @@ impl Link {
         }
     }
 
+    /// The login is over: from here on reading and writing never wait.
+    ///
+    /// # Errors
+    /// The socket option cannot be set.
+    pub fn go_nonblocking(&self) -> io::Result<()> {
+        self.socket.set_nonblocking(true)
+    }
+
+    /// Whether this connection has yet to prepare that text.
+    #[inline]
+    pub fn needs_preparing(&self, id: u32) -> bool {
+        match &self.speech {
+            Speech::MySql(speech) => !speech.has_prepared(id),
+            Speech::PostgreSql(speech) => !speech.has_prepared(id),
+        }
+    }
+
     /// The transport, for registering with the loop.
     pub fn socket(&self) -> &Socket {
         &self.socket
@@ -109,12 +120,7 @@ impl Link {
     /// Begins a statement: executes it if this connection has prepared the text, else prepares it (the answer
     /// is then `Prepared`, and `execute` follows). Call `flush` afterwards.
     #[inline]
-    pub fn statement<'a>(
-        &mut self,
-        id: u32,
-        text: &Text,
-        params: impl ExactSizeIterator<Item = Param<'a>>,
-    ) {
+    pub fn statement<'a>(&mut self, id: u32, text: &Text, params: impl ExactSizeIterator<Item = Param<'a>>) {
         match &mut self.speech {
             Speech::MySql(speech) => speech.statement(id, text, params, &mut self.unsent),
             Speech::PostgreSql(speech) => speech.statement(id, text, params, &mut self.unsent),
