@@ -6,7 +6,6 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::mem;
-use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::buffer::spare_capacity;
@@ -173,12 +172,9 @@ impl<'a> EventLoop<'a> {
         Ok(())
     }
 
-    fn attach(&mut self, index: usize, opened: crate::link::Opened) -> Result<(), OpenError> {
-        let link = Link::new(opened, self.job.login.protocol);
-        let flags = epoll::EventFlags::IN
-            | epoll::EventFlags::OUT
-            | epoll::EventFlags::RDHUP
-            | epoll::EventFlags::ET;
+    fn attach(&mut self, index: usize, link: Link) -> Result<(), OpenError> {
+        let flags =
+            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&self.epoll, link.socket(), epoll::EventData::new_u64(index as u64), flags).map_err(
             |error| OpenError {
                 code: String::new(),
@@ -253,13 +249,11 @@ impl<'a> EventLoop<'a> {
     /// Everything that happens because time passed.
     fn pass_time(&mut self, now: u64) {
         if self.phase == Phase::Starting {
-            if self.fatal.is_some() || self.shared.stop_requested() {
-                self.start_clock(now);
-            } else if self.terminals.iter().all(|terminal| !terminal.starting) {
-                self.start_clock(now);
-            } else {
+            let stopped = self.fatal.is_some() || self.shared.stop_requested();
+            if !stopped && self.terminals.iter().any(|terminal| terminal.starting) {
                 return;
             }
+            self.start_clock(now);
         }
         self.emit_due(now);
         while let Some(&Reverse((due, index))) = self.timers.peek() {
@@ -269,13 +263,10 @@ impl<'a> EventLoop<'a> {
             self.timers.pop();
             self.timer(index);
         }
-        if self.pacing.arrive(now, self.end_ns, self.measure_ns) {
-            while let Some(index) = self.waiting.pop_front() {
-                self.ready.push_back(index);
-                if self.waiting.is_empty() {
-                    break;
-                }
-            }
+        let due = self.pacing.arrive(now, self.end_ns, self.measure_ns).min(self.waiting.len());
+        self.ready.extend(self.waiting.drain(..due));
+        if self.job.transactions.is_some() && self.pacing.exhausted(self.end_ns) {
+            self.ready.append(&mut self.waiting);
         }
         match self.phase {
             Phase::Running => {
@@ -404,7 +395,7 @@ impl<'a> EventLoop<'a> {
         self.opener.hush();
         while let Some((index, result)) = self.opener.result() {
             let Step::Opening(after) = self.terminals[index].step else { continue };
-            match result.and_then(|opened| self.attach(index, opened)) {
+            match result.and_then(|link| self.attach(index, link)) {
                 Ok(()) => self.reopened(index, after),
                 Err(_) if self.terminals[index].cancelled || self.phase == Phase::Over => {
                     self.give_up(index);
@@ -559,6 +550,3 @@ const REPLAY_EPOCH_US: i64 = 1_577_836_800_000_000;
 pub(super) fn seconds(value: f64) -> u64 {
     (value.max(0.0) * 1e9) as u64
 }
-
-/// What a stop request wakes the loop with.
-pub(crate) type Bell = Arc<OwnedFd>;

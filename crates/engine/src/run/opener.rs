@@ -7,7 +7,7 @@ use std::thread;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-use crate::link::{Endpoint, Login, OpenError, Opened, Session, cancel, open};
+use crate::link::{Endpoint, Link, Login, OpenError, Session, cancel, open};
 
 /// Logins that are under way at once.
 const IN_FLIGHT: usize = 16;
@@ -20,7 +20,7 @@ enum Request {
 /// The helper threads and their results. They end when this is dropped.
 pub(crate) struct Opener {
     requests: Sender<Request>,
-    results: Receiver<(usize, Result<Opened, OpenError>)>,
+    results: Receiver<(usize, Result<Link, OpenError>)>,
     bell: Arc<OwnedFd>,
 }
 
@@ -76,7 +76,7 @@ impl Opener {
     }
 
     /// The next result, if one is there.
-    pub fn result(&self) -> Option<(usize, Result<Opened, OpenError>)> {
+    pub fn result(&self) -> Option<(usize, Result<Link, OpenError>)> {
         self.results.try_recv().ok()
     }
 

@@ -106,9 +106,9 @@ impl Pacing {
         }
     }
 
-    /// Moves arrivals that are due into the backlog; whether any wait there. `measure_ns`: begin of measuring.
-    pub fn arrive(&mut self, now_ns: u64, end_ns: u64, measure_ns: u64) -> bool {
-        let Self::Open(open) = self else { return false };
+    /// Moves arrivals that are due into the backlog; how many wait there. `measure_ns`: begin of measuring.
+    pub fn arrive(&mut self, now_ns: u64, end_ns: u64, measure_ns: u64) -> usize {
+        let Self::Open(open) = self else { return 0 };
         while let Some(due) = open.due(end_ns) {
             if due > now_ns {
                 break;
@@ -118,7 +118,7 @@ impl Pacing {
             open.arrived += u64::from(due >= measure_ns);
             open.backlog.push_back((open.number, due));
         }
-        !open.backlog.is_empty()
+        open.backlog.len()
     }
 
     /// When the next arrival is due.
