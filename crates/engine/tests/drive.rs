@@ -38,6 +38,18 @@ fn transaction() -> Arc<Program> {
 
 /// A program of one transaction.
 fn program(constants: &Json, texts: &Json, code: &Json, registers: u16, statements: &Json) -> Arc<Program> {
+    resting([0.0, 0.0], constants, texts, code, registers, statements)
+}
+
+/// A program of one transaction with keying and think time, seconds.
+fn resting(
+    [keying_s, think_s]: [f64; 2],
+    constants: &Json,
+    texts: &Json,
+    code: &Json,
+    registers: u16,
+    statements: &Json,
+) -> Arc<Program> {
     let lines: Vec<[usize; 2]> = (0..code.as_array().map_or(0, Vec::len)).map(|n| [0, 100 + n]).collect();
     let block = json!({
         "registers": registers, "streams": 1, "code": code, "lines": lines, "statements": statements,
@@ -49,17 +61,17 @@ fn program(constants: &Json, texts: &Json, code: &Json, registers: u16, statemen
         "max_parameters": 65535, "setup": [], "reconnect_every": 0, "start": null,
         "distribution": {"kind": "uniform", "spec_iter": 12, "spec_pct": 1, "spec_res": 75,
                          "pareto_h": 0.2, "zipfian_exp": 0.8},
-        "transactions": [{"name": "event", "weight": 1.0, "keying_s": 0.0, "think_s": 0.0,
+        "transactions": [{"name": "event", "weight": 1.0, "keying_s": keying_s, "think_s": think_s,
                           "writes": true, "block": block}],
     });
     Arc::new(Program::load(whole.to_string().as_bytes()).expect("a program"))
 }
 
 /// `db.execute("SELECT 1")`
-fn one_statement() -> Arc<Program> {
+fn one_statement(rests_s: [f64; 2]) -> Arc<Program> {
     let code = json!([["statement", 0, NOWHERE, 0, 0], ["return", 0, 0, 0, 0]]);
     let statement = json!({"text": {"id": 0}, "params": [], "star": null, "want": "rows", "columns": 0});
-    program(&json!([]), &json!(["SELECT 1"]), &code, 0, &json!([statement]))
+    resting(rests_s, &json!([]), &json!(["SELECT 1"]), &code, 0, &json!([statement]))
 }
 
 /// A server whose SELECT answers 7, with more rules before that one.
@@ -315,6 +327,26 @@ fn an_open_loop_begins_every_arrival_and_ends_by_itself() {
 }
 
 #[test]
+fn keying_and_think_times_pass_between_transactions_and_in_no_response_time() {
+    for protocol in PROTOCOLS {
+        let server = server(protocol, &json!([]), None);
+        for rests_s in [[0.1, 0.0], [0.0, 0.1], [0.05, 0.05]] {
+            let patch = json!({"transactions": 16, "reconnect_every": 2});
+            let begun = Instant::now();
+            let run = Run::start(job(&server, protocol, patch), one_statement(rests_s)).expect("a thread");
+            let outcome = Outcome::of(run);
+            let counts = outcome.counts;
+            assert_eq!((counts.committed, counts.reads), (16, 16), "{protocol:?}: {counts:?}");
+            // each terminal ran four, renewing its connection after the second and the fourth
+            assert_eq!(counts.reconnects, 8, "{protocol:?}: {counts:?}");
+            assert!(begun.elapsed() >= Duration::from_millis(300), "{rests_s:?}: {:?}", begun.elapsed());
+            let median_ns = outcome.response.percentile(50.0).expect("a percentile");
+            assert!(median_ns < 50_000_000, "{rests_s:?}: {median_ns}");
+        }
+    }
+}
+
+#[test]
 fn a_stopped_run_finishes_what_is_open_and_ends() {
     for protocol in PROTOCOLS {
         let server = server(protocol, &json!([]), None);
@@ -357,7 +389,7 @@ fn a_wrong_password_is_refused_in_a_sentence_that_does_not_tell_it() {
             let with = |password: &str| {
                 let mut job = job(&server, protocol, json!({"duration_s": 0.01}));
                 job.login.password = serde_json::from_value(json!(password)).expect("a secret");
-                let mut run = Run::start(job, one_statement()).expect("a thread");
+                let mut run = Run::start(job, one_statement([0.0, 0.0])).expect("a thread");
                 while !run.is_over() {
                     run.next(Duration::from_millis(200));
                 }

@@ -346,7 +346,16 @@ impl<'a> EventLoop<'a> {
             false => self.pacing.next(terminal.number, terminal.last, now, self.end_ns),
         };
         match next {
-            Next::Begin { seat, number, intended_ns } => self.begin(index, seat, number, intended_ns, now),
+            Next::Begin { seat, number, intended_ns } => {
+                let keying_s = if self.job.rate.is_none() { self.keying_s(index, seat, number) } else { 0.0 };
+                if keying_s > 0.0 {
+                    self.terminals[index].keyed = true;
+                    self.rest(index, now, keying_s);
+                } else {
+                    self.terminals[index].keyed = false;
+                    self.begin(index, seat, number, intended_ns, now);
+                }
+            }
             Next::Wait => self.waiting.push_back(index),
             Next::End => {
                 self.terminals[index].step = Step::Ended;
@@ -355,12 +364,23 @@ impl<'a> EventLoop<'a> {
         }
     }
 
+    /// Keying time that has yet to pass before a closed loop's transaction; an open loop's schedule has none.
+    fn keying_s(&self, index: usize, seat: u64, number: u64) -> f64 {
+        let nowhere = self.program.transactions.iter().all(|kind| kind.keying_s == 0.0);
+        if nowhere || self.terminals[index].keyed {
+            return 0.0;
+        }
+        self.program.transactions[self.pick(seat, number)].keying_s
+    }
+
+    pub(super) fn rest(&mut self, index: usize, now: u64, rest_s: f64) {
+        self.terminals[index].step = Step::Resting;
+        self.timers.push(Reverse((now + seconds(rest_s), index)));
+    }
+
     fn timer(&mut self, index: usize) {
         match self.terminals[index].step {
-            Step::Resting => {
-                self.terminals[index].step = Step::Free;
-                self.ready.push_back(index);
-            }
+            Step::Resting => self.release(index),
             Step::Opening(_) => {
                 self.opener.open(index, &self.job.endpoints[self.terminals[index].endpoint]);
             }

@@ -80,6 +80,8 @@ pub(crate) struct Terminal {
     pub outcome_unknown: bool,
     pub cancelled: bool,
     pub since_reconnect: u64,
+    /// The keying time of its next transaction has passed.
+    pub keyed: bool,
     pub think_s: f64,
     pub lost_ns: u64,
     pub lost_code: String,
@@ -109,6 +111,7 @@ impl Terminal {
             outcome_unknown: false,
             cancelled: false,
             since_reconnect: 0,
+            keyed: false,
             think_s: 0.0,
             lost_ns: 0,
             lost_code: String::new(),

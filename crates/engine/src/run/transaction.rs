@@ -4,10 +4,9 @@
 //! Connection lost before COMMIT was sent: reopened and retried; after it: unknown, never retried.
 //! Times cover all attempts (language.md).
 
-use std::cmp::Reverse;
 use std::io::Write as _;
 
-use super::event_loop::{EventLoop, Phase, seconds};
+use super::event_loop::{EventLoop, Phase};
 use super::figures::{Booking, Ending};
 use super::job::ErrorClass;
 use super::terminal::{After, Outage, Step};
@@ -42,7 +41,7 @@ impl EventLoop<'_> {
         self.resume(index, Event::Start);
     }
 
-    fn pick(&self, seat: u64, number: u64) -> usize {
+    pub(super) fn pick(&self, seat: u64, number: u64) -> usize {
         if self.program.transactions.len() == 1 {
             return 0;
         }
@@ -408,13 +407,21 @@ impl EventLoop<'_> {
         // begun in the warm-up, ended after it: in no figure (as many begin inside and end after)
         let rest_s = terminal.think_s;
         terminal.since_reconnect += 1;
+        if rest_s > 0.0 && !self.ending {
+            self.rest(index, now, rest_s);
+        } else {
+            self.release(index);
+        }
+    }
+
+    /// The terminal has rested: it is free, or its connection is renewed first.
+    #[inline]
+    pub(super) fn release(&mut self, index: usize) {
+        let terminal = &mut self.terminals[index];
         let every = self.job.reconnect_every;
         if every > 0 && terminal.since_reconnect >= every && !self.ending && self.phase == Phase::Running {
             terminal.since_reconnect = 0;
             self.reopen(index, After::Nothing, "");
-        } else if rest_s > 0.0 && !self.ending {
-            terminal.step = Step::Resting;
-            self.timers.push(Reverse((now + seconds(rest_s), index)));
         } else {
             terminal.step = Step::Free;
             self.ready.push_back(index);
