@@ -9,9 +9,13 @@
 mod arrivals;
 mod distribution;
 mod histogram;
+#[cfg(feature = "drive")]
+pub mod link;
 mod permutation;
 mod philox;
 pub mod program;
+#[cfg(feature = "drive")]
+pub mod run;
 mod stream;
 
 use std::fmt;

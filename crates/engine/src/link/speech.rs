@@ -1,0 +1,215 @@
+//! Statements on one connection, whichever protocol: prepare once, execute, understand the answer.
+
+use std::io;
+
+use super::input::Leftover;
+use super::mysql::MySqlSpeech;
+use super::postgresql::PostgreSqlSpeech;
+use super::socket::{Flow, Socket};
+use super::{Opened, Protocol, Session};
+use crate::program::{Param, RowWriter, Text};
+
+/// An error that the server answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerError {
+    /// MySQL's number or PostgreSQL's SQLSTATE.
+    pub code: String,
+    /// The server's text, one line.
+    pub message: String,
+}
+
+/// What came of the command that was sent last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The answer is not complete yet.
+    Pending,
+    /// The text was prepared: execute it.
+    Prepared,
+    /// The statement succeeded.
+    Done {
+        /// Rows of its result.
+        rows: u64,
+        /// Rows that it matched.
+        matched: u64,
+    },
+    /// The statement failed; the connection goes on.
+    Failed(ServerError),
+    /// The server takes this text only unprepared: send it as text.
+    NotPreparable,
+    /// The server closed the connection, or its bytes make no sense: the connection is of no more use.
+    Lost(String),
+}
+
+/// How the rows of an answer are taken.
+pub(crate) struct Sink<'a> {
+    /// Where read columns go, if any is read.
+    pub rows: Option<RowWriter<'a>>,
+    /// Bit n: column n is read (bit 63: all from there on).
+    pub columns: u64,
+}
+
+#[derive(Debug)]
+enum Speech {
+    MySql(Box<MySqlSpeech>),
+    PostgreSql(Box<PostgreSqlSpeech>),
+}
+
+/// A connection on an event loop.
+#[derive(Debug)]
+pub struct Link {
+    socket: Socket,
+    session: Session,
+    speech: Speech,
+    leftover: Leftover,
+    unsent: Vec<u8>,
+    sent: usize,
+}
+
+impl Link {
+    /// Takes over a connection that is logged in.
+    pub fn new(opened: Opened, protocol: Protocol) -> Self {
+        let speech = match protocol {
+            Protocol::MySql => Speech::MySql(Box::new(MySqlSpeech::new(opened.session.capabilities))),
+            Protocol::PostgreSql => Speech::PostgreSql(Box::default()),
+        };
+        Self {
+            socket: opened.socket,
+            session: opened.session,
+            speech,
+            leftover: Leftover::default(),
+            unsent: Vec::new(),
+            sent: 0,
+        }
+    }
+
+    /// The login is over: from here on reading and writing never wait.
+    ///
+    /// # Errors
+    /// The socket option cannot be set.
+    pub fn go_nonblocking(&self) -> io::Result<()> {
+        self.socket.set_nonblocking(true)
+    }
+
+    /// Whether this connection has yet to prepare that text.
+    #[inline]
+    pub fn needs_preparing(&self, id: u32) -> bool {
+        match &self.speech {
+            Speech::MySql(speech) => !speech.has_prepared(id),
+            Speech::PostgreSql(speech) => !speech.has_prepared(id),
+        }
+    }
+
+    /// The transport, for registering with the loop.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// What the login settled.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Whether the server said that a transaction is open.
+    pub fn in_transaction(&self) -> bool {
+        match &self.speech {
+            Speech::MySql(speech) => speech.in_transaction(),
+            Speech::PostgreSql(speech) => speech.in_transaction(),
+        }
+    }
+
+    /// Begins a statement: executes it if this connection has prepared the text, else prepares it (the answer
+    /// is then `Prepared`, and `execute` follows). Call `flush` afterwards.
+    #[inline]
+    pub fn statement<'a>(&mut self, id: u32, text: &Text, params: impl ExactSizeIterator<Item = Param<'a>>) {
+        match &mut self.speech {
+            Speech::MySql(speech) => speech.statement(id, text, params, &mut self.unsent),
+            Speech::PostgreSql(speech) => speech.statement(id, text, params, &mut self.unsent),
+        }
+    }
+
+    /// Sends a statement as text: BEGIN, COMMIT, ROLLBACK and what needs no parameters.
+    pub fn simple(&mut self, sql: &str) {
+        match &mut self.speech {
+            Speech::MySql(speech) => speech.query(sql.as_bytes(), &mut self.unsent),
+            Speech::PostgreSql(speech) => speech.query(sql.as_bytes(), &mut self.unsent),
+        }
+    }
+
+    /// Sends a statement with its parameters written into the text: for servers and proxies that do not
+    /// prepare it (MySQL's protocol alone has such; PostgreSQL prepares everything).
+    pub fn literal<'a>(&mut self, text: &Text, params: impl ExactSizeIterator<Item = Param<'a>>) {
+        if let Speech::MySql(speech) = &mut self.speech {
+            let sql = speech.with_literals(&text.sql, params);
+            speech.query(&sql, &mut self.unsent);
+        }
+    }
+
+    /// Sends what is queued; false when the kernel takes no more for now (writability will be announced).
+    ///
+    /// # Errors
+    /// The connection broke.
+    #[inline]
+    pub fn flush(&mut self) -> io::Result<bool> {
+        while self.sent < self.unsent.len() {
+            let n = self.socket.write(&self.unsent[self.sent..])?;
+            if n == 0 {
+                return Ok(false);
+            }
+            self.sent += n;
+        }
+        self.unsent.clear();
+        self.sent = 0;
+        if self.unsent.capacity() > 64 << 10 {
+            self.unsent = Vec::new();
+        }
+        if self.socket.is_tls() { self.socket.flush_tls() } else { Ok(true) }
+    }
+
+    /// Reads once and goes on with the answer. Second: whether the kernel may have more.
+    pub fn receive(
+        &mut self,
+        scratch: &mut [u8],
+        columns: u64,
+        rows: Option<RowWriter<'_>>,
+    ) -> (Answer, bool) {
+        let (n, more, closed) = match self.socket.read(scratch) {
+            Ok(Flow::Some(n)) => (n, true, false),
+            Ok(Flow::Drained(n)) => (n, false, false),
+            Ok(Flow::Closed(n)) => (n, false, true),
+            Err(error) => return (Answer::Lost(format!("the connection broke: {error}")), false),
+        };
+        let mut sink = Sink { rows, columns };
+        let mut answer = Answer::Pending;
+        if n > 0 {
+            let speech = &mut self.speech;
+            let fed = self.leftover.feed(&scratch[..n], |bytes| {
+                let (used, result) = match speech {
+                    Speech::MySql(speech) => speech.take(bytes, &mut sink)?,
+                    Speech::PostgreSql(speech) => speech.take(bytes, &mut sink)?,
+                };
+                answer = result;
+                Ok::<usize, dbdyno_wire::Error>(used)
+            });
+            if let Err(error) = fed {
+                return (Answer::Lost(format!("the server's answer makes no sense: {error}")), false);
+            }
+        }
+        if closed && answer == Answer::Pending {
+            let said = match &mut self.speech {
+                Speech::MySql(speech) => speech.take_failure(),
+                Speech::PostgreSql(speech) => speech.take_failure(),
+            };
+            // an error before the close says why; its class is for the families to tell
+            answer = match said {
+                Some(failure) => Answer::Failed(failure),
+                None => Answer::Lost("the server closed the connection".to_owned()),
+            };
+        }
+        (answer, more)
+    }
+
+    /// Bytes received and not understood yet.
+    pub fn held(&self) -> usize {
+        self.leftover.len()
+    }
+}
