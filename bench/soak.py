@@ -144,7 +144,7 @@ def dbdyno(*words: str) -> subprocess.CompletedProcess[str]:
 def last_line(text: str) -> str:
     """The last words."""
     lines = text.strip().splitlines()
-    return re.sub(r"[= ]*(.*?)[= ]*", r"\1", lines[-1]) if lines else "no output"
+    return lines[-1].strip("= ") if lines else "no output"
 
 
 def main() -> None:
