@@ -122,7 +122,7 @@ plan.toml: target.2.server: a target has a url or a server, not both
 plan.toml: target.2.url: unknown kind of database 'sqlit'; did you mean 'sqlite'?
 plan.toml: target.3.options.a: [1] is not a text, a number, true or false
 plan.toml: target.3.server: no managed server 'postgresq'; did you mean 'postgresql'?
-plan.toml: workload.0.name: unknown workload 'oltp_read_wrte'; did you mean 'oltp_read_write'?, or give a file as ./file.py
+plan.toml: workload.0.name: unknown workload 'oltp_read_wrte' (a file is written ./file.py); did you mean 'oltp_read_write'?
 plan.toml: workload.1.options.table_sise: workload oltp_read_write has no option 'table_sise'; did you mean 'table_size'?
 plan.toml: workload.1.options.tables: option tables = 0 is too small; it must be at least 1
 plan.toml: workload.1.options.rand_type: option rand_type = 'unifrm' is unknown; did you mean 'uniform'?
@@ -331,7 +331,7 @@ def test_a_oneoff_is_a_plan_whose_text_gives_the_same_plan() -> None:
 @pytest.mark.parametrize(
     ("workload", "target", "settings", "sentence"),
     [
-        ("oltp_read_wrte", "sqlite:///x.db", {}, "unknown workload 'oltp_read_wrte'; did you mean 'oltp_read_write'"),
+        ("oltp_read_wrte", "sqlite:///x.db", {}, "unknown workload 'oltp_read_wrte' (a file is written ./file.py); did you mean 'oltp_read_write'"),
         ("oltp_read_write", "sqlit:///x.db", {}, "unknown kind of database 'sqlit'; did you mean 'sqlite'?"),
         ("oltp_read_write", "postgresq", {}, "no managed server 'postgresq'; did you mean 'postgresql'?"),
         ("oltp_read_write", "sqlite:///x.db", {"options": {"tabels": 1}}, "has no option 'tabels'; did you mean 'tables'?"),

@@ -47,7 +47,7 @@ def workload_class(name: str) -> type[Workload]:
         return _from_file(name)
     installed = _installed()
     if name not in installed:
-        raise UsageError(f"unknown workload {name!r}{nearest(name, installed)}, or give a file as ./file.py")
+        raise UsageError(f"unknown workload {name!r} (a file is written ./file.py){nearest(name, installed)}")
     loaded = installed[name].load()
     assert isinstance(loaded, type)
     assert issubclass(loaded, Workload)
