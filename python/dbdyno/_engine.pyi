@@ -7,8 +7,8 @@ the engine draw the same values and are measured alike.
 from typing import Any, ClassVar, Literal, TypedDict, final, type_check_only
 
 __all__ = [
-    "Arrivals", "Distribution", "Histogram", "Program", "ProgramError", "ProgramTerminal", "Stream",
-    "engine_version",
+    "Arrivals", "Distribution", "EngineError", "Histogram", "Program", "ProgramError", "ProgramTerminal", "Run",
+    "Span", "Stream", "engine_version",
 ]  # fmt: skip
 
 @final
@@ -247,6 +247,75 @@ class ProgramTerminal:
         """The terminal's `db.state`."""
     def texts(self) -> list[tuple[str, str, int]]:
         """All SQL texts so far, as `Program.texts`."""
+
+class EngineError(Exception):
+    """A run could not begin. ``args``: the server's code ("" when it did not come that far), its own words or
+    (without a code) a sentence, and the endpoint as ``host:port`` or a socket's path ("" when it was nowhere)."""
+
+@final
+class Span:
+    """The figures of a span of time, as the event loop measured them. Times in seconds, histograms in ns."""
+
+    @property
+    def begin_s(self) -> float:
+        """Its begin, after measuring began (negative: warm-up)."""
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """In the order of the fields of dbdyno.model.sample.Counts."""
+    @property
+    def errors(self) -> dict[str, int]:
+        """Attempts that failed, by code."""
+    @property
+    def response(self) -> Histogram:
+        """Committed transactions from the intended start."""
+    @property
+    def service(self) -> Histogram:
+        """Committed transactions from the actual start."""
+    @property
+    def lag(self) -> Histogram:
+        """From the intended to the actual start, all transactions."""
+    @property
+    def kinds(self) -> list[tuple[tuple[int, ...], Histogram]]:
+        """Counts and response times by kind, in the program's order; empty for a program of one kind."""
+    @property
+    def warm(self) -> bool:
+        """Whether it belongs to the warm-up."""
+    @property
+    def last(self) -> bool:
+        """Whether it is the last one."""
+    @property
+    def connected(self) -> int:
+        """Connections open at its end."""
+    @property
+    def busy(self) -> float:
+        """Share of it that the loop worked, in [0, 1]."""
+
+@final
+class Run:
+    """A run of a program against a server, on an event loop's thread. `job` is JSON: see crates/engine, `Job`.
+
+    Raises ValueError for a job that is not of that form, OSError when the system has no thread or descriptor left.
+    """
+
+    def __new__(cls, job: str, program: Program) -> Run: ...
+    def next(self, timeout_s: float) -> Span | None:
+        """The next span; None when none came within that time. Other threads go on meanwhile."""
+    def stop(self, *, immediate: bool = False) -> None:
+        """Begin no further transaction; `immediate`: cancel the open ones, too."""
+    def conclusion(self) -> dict[str, Any]:
+        """How it ended: seconds, interrupted, fatal, arrived, never_begun, outages (connection, begin s, end s, code).
+
+        Waits for the end. To be asked once. Raises EngineError when it could not begin.
+        """
+    @property
+    def over(self) -> bool:
+        """Whether it has ended and every span was taken."""
+    @property
+    def thread_id(self) -> int:
+        """The loop's thread as the kernel numbers it; 0 until it runs."""
 
 def engine_version() -> str:
     """Version of the compiled engine; the same as the package's."""

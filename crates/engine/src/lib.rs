@@ -1,4 +1,4 @@
-//! The load engine: what both lives of a workload share.
+//! The load engine: programs, connections, event loops, and what both lives of a workload share.
 //!
 //! Every random value, every intended start and every recorded latency of dbdyno comes from here, so
 //! that a transaction called from Python and the same transaction run by the engine draw the same
@@ -9,12 +9,10 @@
 mod arrivals;
 mod distribution;
 mod histogram;
-#[cfg(feature = "drive")]
 pub mod link;
 mod permutation;
 mod philox;
 pub mod program;
-#[cfg(feature = "drive")]
 pub mod run;
 mod stream;
 

@@ -10,6 +10,13 @@ use crate::value_error;
 #[derive(PartialEq)]
 pub(crate) struct PyHistogram(Histogram);
 
+impl PyHistogram {
+    /// Around figures of the engine's.
+    pub(crate) fn of(histogram: Histogram) -> Self {
+        Self(histogram)
+    }
+}
+
 fn not_negative(name: &str, value: i64) -> PyResult<u64> {
     u64::try_from(value).map_err(|_| PyValueError::new_err(format!("{name} must not be negative: {value}")))
 }

@@ -3,6 +3,7 @@
 
 mod histogram;
 mod program;
+mod run;
 mod streams;
 
 use dbdyno_engine::BadValue;
@@ -39,6 +40,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<histogram::PyHistogram>()?;
     module.add_class::<program::PyProgram>()?;
     module.add_class::<program::PyProgramTerminal>()?;
+    module.add_class::<run::PyRun>()?;
+    module.add_class::<run::PySpan>()?;
+    module.add("EngineError", module.py().get_type::<run::EngineError>())?;
     module.add("ProgramError", module.py().get_type::<program::ProgramError>())?;
     module.add_function(wrap_pyfunction!(engine_version, module)?)
 }

@@ -17,6 +17,13 @@ pub(crate) struct PyProgram {
     bytes: Vec<u8>,
 }
 
+impl PyProgram {
+    /// The program itself, for a run.
+    pub(crate) fn program(&self) -> Arc<Program> {
+        Arc::clone(&self.program)
+    }
+}
+
 #[pymethods]
 impl PyProgram {
     #[new]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from dbdyno.campaign.machine import client_facts
 from dbdyno.model.errors import DbdynoError
 from dbdyno.targets.family import Capabilities, Facts
+from dbdyno.targets.place import same_host
 from dbdyno.targets.target import Target
 from dbdyno.targets.url import Address
 
-__all__ = ["capture", "capture_after", "client_facts", "same_host", "unreachable"]
+__all__ = ["capture", "capture_after", "client_facts", "unreachable"]
 
 
 def capture(
@@ -93,26 +90,3 @@ def capture_after(target: Target) -> dict[str, Any]:
     except DbdynoError:
         return {}
     return {"server": {"database_bytes_after": facts.database_bytes}}
-
-
-def same_host(address: Address) -> bool:
-    """Whether the database shares this machine: a file, a unix socket, loopback or one of our own addresses.
-
-    Judged by address: a tunnel or a forwarded port on loopback looks like this machine.
-    """
-    own = {
-        entry.address.partition("%")[0]
-        for entries in psutil.net_if_addrs().values()
-        for entry in entries
-        if entry.family in (socket.AF_INET, socket.AF_INET6)
-    }
-    return all(endpoint.socket or _is_own(endpoint.host, own) for endpoint in address.endpoints)
-
-
-def _is_own(host: str, own: set[str]) -> bool:
-    try:
-        found = {entry[4][0] for entry in socket.getaddrinfo(host, None)}
-    except OSError:
-        return False
-    texts = {str(text).partition("%")[0] for text in found}
-    return bool(texts) and all(text in own or ipaddress.ip_address(text).is_loopback for text in texts)

@@ -13,22 +13,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
-from dbdyno.drive.accounting import verify
+from dbdyno.drive.emitter import Emitter
 from dbdyno.drive.health import HealthMeter
 from dbdyno.drive.job import Job, Stop
 from dbdyno.drive.pacing import Clock, ClosedLoop, OpenLoop, Pacing
 from dbdyno.drive.reporter import Reporter
 from dbdyno.drive.tally import Tally
 from dbdyno.drive.terminal import Fatal, Kind, Terminal
+from dbdyno.drive.verdict import End, outcome
 from dbdyno.model.errors import RunError
 from dbdyno.model.sample import Outcome, Sample
 from dbdyno.workload.language import Workload, states, transactions
-from dbdyno.workload.source import program_hash, writes
+from dbdyno.workload.source import writes
 
 _CONNECTS_IN_FLIGHT = 16
 _CANCEL_S = 5.0  # how long a cancelled statement may take to come back before its connection is given up
-_RATE_TOLERANCE = 0.005  # started ÷ arrivals
-_LATE_SHARE = 0.01  # of the run's length
 
 
 class DbApiDrive:
@@ -57,13 +56,16 @@ class _Run:
         ]
         self._threads: list[threading.Thread] = []
         self._fatal: list[str] = []
+        self._emitter = Emitter(
+            on_sample,
+            HealthMeter(open_loop=job.load.rate is not None, in_process=job.capabilities.in_process),
+            several_kinds=len(self._kinds) > 1,
+        )
         self._reporter = Reporter(
             self._clock,
             self._tally,
-            on_sample,
-            HealthMeter(open_loop=job.load.rate is not None, in_process=job.capabilities.in_process),
+            self._emitter,
             interval_s=job.load.interval_s,
-            several_kinds=len(self._kinds) > 1,
             connected=lambda: sum(terminal.session.connection is not None for terminal in self._terminals),
         )
         self._ack_lock = threading.Lock()
@@ -121,9 +123,10 @@ class _Run:
             clock.ending.set()
             sys.setswitchinterval(interval)
         stuck = sum(1 for terminal in self._terminals if terminal.in_flight >= max(1, clock.measure_ns))
-        self._tally.extra(unfinished=stuck + pacing.never_begun())
+        never_begun = pacing.never_begun()
+        self._tally.extra(unfinished=stuck + never_begun)
         self._reporter.finish()
-        return self._outcome(pacing)
+        return self._outcome(pacing, never_begun)
 
     def _body(self, terminal: Terminal, pacing: Pacing) -> None:
         try:
@@ -141,14 +144,14 @@ class _Run:
     def _wait_for_end(self) -> None:
         """Until the duration is over, the run is stopped, or every terminal has ended (by count)."""
         clock = self._clock
-        while self._alive() and not self._stop.requested and self._reporter.failure is None:
+        while self._alive() and not self._stop.requested and self._emitter.failure is None:
             left_s = 0.1
             if clock.end_ns is not None:
                 left_s = (clock.end_ns - clock.now_ns()) / 1e9
                 if left_s <= 0:
                     break
             self._stop.wait(min(left_s, 0.1))
-        if self._stop.requested or self._reporter.failure is not None:
+        if self._stop.requested or self._emitter.failure is not None:
             clock.end_ns = min(clock.end_ns or clock.now_ns(), clock.now_ns())
             clock.ending.set()
         elif self._job.load.rate is None:
@@ -179,72 +182,24 @@ class _Run:
             acks.write(text)
             acks.flush()
 
-    def _outcome(self, pacing: Pacing) -> Outcome:
-        clock, load, total = self._clock, self._job.load, self._reporter.total
-        counts = total.frozen_counts()
-        verify(counts)
+    def _outcome(self, pacing: Pacing, never_begun: int) -> Outcome:
+        clock, emitter = self._clock, self._emitter
+        if emitter.failure is not None:
+            raise emitter.failure
         assert clock.end_ns is not None
         seconds = max(0.0, (clock.end_ns - clock.measure_ns) / 1e9)
-        state, reason = "done", ""
-        if self._reporter.failure is not None:
-            raise self._reporter.failure
-        if self._fatal:
-            state, reason = "failed", self._fatal[0]
-        elif self._stop.requested:
-            state, reason = "interrupted", "stopped before its end"
-        elif load.rate is not None and (late := self._rate_missed(pacing, counts.unfinished, seconds)):
-            state, reason = "failed", late
-        elif counts.scheduled and not counts.committed and not counts.rolled_back:
-            code = max(total.errors, key=lambda key: total.errors[key], default="no error")
-            state, reason = "failed", f"no transaction was committed; most frequent error: {code}"
-        return Outcome(
-            state=state,
-            reason=reason,
-            seconds=seconds,
-            counts=counts,
-            errors=dict(total.errors),
-            response=total.response.encode(),
-            service=total.service.encode(),
-            lag=total.lag.encode(),
-            health=self._reporter.total_health(seconds),
-            kinds=total.frozen_kinds(),
-            outages=tuple(
-                sorted(
-                    (one for terminal in self._terminals for one in terminal.outages),
-                    key=lambda one: one.begin,
-                )
-            ),
-            rate=load.rate,
-            drive=f"dbapi, {self._job.target.family.driver}, thread per connection",
-            program=program_hash(self._job.workload),
-            notes=self._notes(),
-        )
-
-    def _rate_missed(self, pacing: Pacing, never_begun: int, seconds: float) -> str:
-        """Failing to deliver the asked rate is a failed run, never a silently lower rate."""
-        arrived = pacing.arrived()
-        started = arrived - never_begun
-        if arrived and started < arrived * (1 - _RATE_TOLERANCE):
-            return (
-                f"{arrived} transactions were due in {seconds:.1f} s but only {started} begun: "
-                f"the rate of {self._job.load.rate:g}/s is more than {self._job.load.connections} connections reach"
-            )
-        latest_s = self._reporter.total.lag.max / 1e9 if self._reporter.total.lag.count else 0.0
-        if latest_s > _LATE_SHARE * max(seconds, 1.0):
-            return (
-                f"a transaction began {latest_s:.2f} s after it was due, over 1 % of the run: "
-                f"the rate of {self._job.load.rate:g}/s was not kept"
-            )
-        return ""
-
-    def _notes(self) -> tuple[str, ...]:
-        notes = []
-        if self._reporter.total.response.saturated:
-            notes.append(f"{self._reporter.total.response.saturated} response times above the histogram's hour")
         left = len(self._alive())
-        if left:
-            notes.append(f"{left} connections did not come back after their statement was cancelled")
-        return tuple(notes)
+        end = End(
+            seconds=seconds,
+            fatal=self._fatal[0] if self._fatal else "",
+            interrupted=self._stop.requested,
+            arrived=pacing.arrived(),
+            never_begun=never_begun,
+            outages=tuple(one for terminal in self._terminals for one in terminal.outages),
+            notes=(f"{left} connections did not come back after their statement was cancelled",) if left else (),
+        )
+        drive = f"dbapi, {self._job.target.family.driver}, thread per connection"
+        return outcome(self._job, emitter.total, end, emitter.total_health(seconds), drive)
 
 
 def kinds_of(workload: Workload) -> list[Kind]:

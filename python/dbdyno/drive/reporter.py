@@ -6,74 +6,38 @@ Runs in a thread of its own; a slow receiver delays the next sample (which then 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
-from dbdyno.drive.health import HealthMeter, judge
+from dbdyno.drive.emitter import Emitter
 from dbdyno.drive.pacing import Clock
 from dbdyno.drive.tally import Figures, Tally
-from dbdyno.model.sample import Health, KindFigures, Sample
-
-KINDS_EVERY_S = 10.0
 
 
 class Reporter:
-    """Emits samples from ``start`` to ``finish``; ``total`` is the measured interval's figures."""
+    """Emits samples from ``start`` to ``finish``; the emitter's ``total`` is complete then."""
 
     def __init__(
-        self,
-        clock: Clock,
-        tally: Tally,
-        on_sample: Callable[[Sample], None],
-        meter: HealthMeter,
-        *,
-        interval_s: float,
-        several_kinds: bool,
-        connected: Callable[[], int],
+        self, clock: Clock, tally: Tally, emitter: Emitter, *, interval_s: float, connected: Callable[[], int]
     ) -> None:
         self._clock = clock
         self._tally = tally
-        self._on_sample = on_sample
-        self._meter = meter
+        self._emitter = emitter
         self._interval_ns = max(1, int(interval_s * 1e9))
-        self._several_kinds = several_kinds
         self._connected = connected
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._body, name="reporter", daemon=True)
         self._last_ns = 0
         self._measuring = False
-        self._kinds = Figures()  # of the samples since kinds were last reported
-        self._kinds_ns = 0
-        self._cpu_begin = 0.0
-        self._cpu_end = 0.0
-        self._open_loop = meter.open_loop
-        self._in_process = meter.in_process
-        self.total = Figures()
-        self.failure: BaseException | None = None
 
     def start(self) -> None:
         """Begin; the clock is set."""
         self._last_ns = self._clock.begin_ns
-        self._cpu_begin = time.process_time()
         self._thread.start()
 
     def finish(self) -> None:
-        """All terminals have ended: emit what is left. ``total`` is complete afterwards."""
+        """All terminals have ended: emit what is left."""
         self._end.set()
         self._thread.join()
-
-    def total_health(self, seconds: float) -> Health:
-        """Health over the measured interval."""
-        counts = self.total.frozen_counts()
-        return judge(
-            self._cpu_end - self._cpu_begin,
-            max(seconds, (self._last_ns - self._clock.measure_ns) / 1e9),
-            counts.queries,
-            self.total.lag,
-            self.total.service,
-            open_loop=self._open_loop,
-            in_process=self._in_process,
-        )
 
     def _body(self) -> None:
         clock = self._clock
@@ -91,7 +55,7 @@ class Reporter:
                 self._emit(self._tally.take() if self._measuring else self._tally.take_warmup(False), now)
         if not self._measuring:
             self._begin_measuring()
-        self._emit(self._tally.take(), clock.now_ns())
+        self._emit(self._tally.take(), clock.now_ns(), last=True)
 
     def _begin_measuring(self) -> None:
         """The warm-up ends. Its boundary is the clock's, whenever this thread woke."""
@@ -100,40 +64,15 @@ class Reporter:
             self._emit(figures, min(self._clock.measure_ns, self._clock.now_ns()))
         self._measuring = True
         self._last_ns = self._clock.measure_ns
-        self._kinds_ns = self._last_ns
-        self._cpu_begin = time.process_time()
+        self._emitter.begin_measuring()
 
-    def _emit(self, figures: Figures, now: int) -> None:
-        seconds = (now - self._last_ns) / 1e9
-        counts = figures.frozen_counts()
-        if self._measuring:
-            self.total.merge(figures)
-        self._cpu_end = time.process_time()
-        sample = Sample(
-            second=(self._last_ns - self._clock.measure_ns) / 1e9,
-            seconds=seconds,
-            counts=counts,
-            errors=dict(figures.errors),
-            response=figures.response.encode(),
-            service=figures.service.encode(),
-            health=self._meter.lap(counts.queries, figures.lag, figures.service),
+    def _emit(self, figures: Figures, now: int, *, last: bool = False) -> None:
+        begin_ns, self._last_ns = self._last_ns, now
+        self._emitter.emit(
+            figures,
+            begin_s=(begin_ns - self._clock.measure_ns) / 1e9,
+            seconds=(now - begin_ns) / 1e9,
+            warm=not self._measuring,
             connected=self._connected(),
-            kinds=self._kinds_if_due(figures, now),
+            last=last,
         )
-        self._last_ns = now
-        try:
-            if self.failure is None:
-                self._on_sample(sample)
-        except BaseException as error:  # the run ends with this error; nothing of it is lost silently
-            self.failure = error
-
-    def _kinds_if_due(self, figures: Figures, now: int) -> dict[str, KindFigures]:
-        if not self._several_kinds or not self._measuring:
-            return {}
-        self._kinds.merge(figures)
-        if (now - self._kinds_ns) / 1e9 < KINDS_EVERY_S and not self._end.is_set():
-            return {}
-        frozen = dict(self._kinds.frozen_kinds())
-        self._kinds.clear()
-        self._kinds_ns = now
-        return frozen

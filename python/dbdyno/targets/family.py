@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from dbdyno.targets.url import Address
+from dbdyno.targets.url import Address, Endpoint
 from dbdyno.workload.table import Index, Table
 
 
@@ -84,6 +84,23 @@ class Facts:
     database_bytes: int | None
     isolation: str  # default of new sessions
     extra: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """What the load engine must know to speak to a server by itself, without a driver."""
+
+    protocol: Literal["mysql", "postgresql"]
+    endpoints: tuple[Endpoint, ...]  # with the files of unix sockets
+    begin: str  # what opens a transaction
+    errors: Mapping[str, ErrorClass]  # by code; what is not there is fatal
+    lost_code: str  # what a connection that broke without a word is counted under
+    error_prefixes: Mapping[str, ErrorClass] = field(default_factory=dict)  # by the code's first two characters
+    stale: Mapping[str, str] = field(default_factory=dict)  # code: text in its message; prepare anew and retry
+    sentences: Mapping[str, str] = field(default_factory=dict)  # code: what it means, put before its message
+    parameters: Mapping[str, str] = field(default_factory=dict)  # of the session, sent with the login
+    setup: tuple[str, ...] = ()  # statements that every connection runs once
+    cancel: str = ""  # the statement that cancels a connection's, before its number; "": the protocol's own way
 
 
 class Connection(Protocol):
@@ -173,6 +190,16 @@ class Family(Protocol):
         Raises:
             RunError: refused, no such database, wrong password … in one sentence, without the password.
         """
+
+    def wire(self, address: Address, isolation: str | None) -> Wire | None:
+        """How the load engine speaks to it; None where it cannot, and a Python driver carries the load.
+
+        Raises:
+            UsageError: an isolation level that the family does not have.
+        """
+
+    def refused(self, address: Address, endpoint: int, code: str, message: str, timeout_s: float) -> str:
+        """The sentence for a login of the load engine that the server refused with that code and message."""
 
     def classify(self, error: BaseException) -> DbError:
         """Understand a driver's exception; anything unknown is FATAL."""

@@ -16,6 +16,7 @@ pub use login::{cancel, open};
 pub use socket::{Flow, Socket};
 pub use speech::{Answer, Link, ServerError};
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -108,6 +109,18 @@ pub struct Login {
     /// (verify modes need one of both).
     #[serde(default)]
     pub tls_ca: String,
+    /// PEM files of a client certificate and its key; empty: none. An empty key is in the certificate's file.
+    #[serde(default)]
+    pub tls_cert: String,
+    /// See `tls_cert`.
+    #[serde(default)]
+    pub tls_key: String,
+    /// Session settings that travel with the login (PostgreSQL's start-up message).
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+    /// The statement that cancels another connection's, before that connection's number (MySQL's protocol).
+    #[serde(default)]
+    pub cancel: String,
     /// Longest time for connecting and logging in, seconds.
     pub timeout_s: f64,
     /// Statements that each connection runs once before it is used (isolation level, the workload's set-up).
@@ -151,8 +164,17 @@ pub struct Session {
 pub struct OpenError {
     /// The server's code (MySQL's number, PostgreSQL's SQLSTATE), empty when it did not come that far.
     pub code: String,
-    /// One sentence without credentials.
+    /// With a code the server's own words, else one sentence. Without credentials.
     pub message: String,
+    /// Where; empty when it was nowhere.
+    pub endpoint: String,
+}
+
+impl OpenError {
+    /// A sentence of ours.
+    pub(crate) fn sentence(message: String) -> Self {
+        Self { code: String::new(), message, endpoint: String::new() }
+    }
 }
 
 impl fmt::Display for OpenError {

@@ -78,6 +78,13 @@ impl MySqlSpeech {
         self.prepared.get(id as usize).is_some_and(|statement| *statement != 0)
     }
 
+    /// The text must be prepared anew.
+    pub fn forget(&mut self, id: u32) {
+        if let Some(statement) = self.prepared.get_mut(id as usize) {
+            *statement = 0;
+        }
+    }
+
     /// Executes the text if it is prepared here, else prepares it.
     #[inline]
     pub fn statement<'a>(
@@ -266,9 +273,7 @@ impl MySqlSpeech {
         let idle = self.state == State::Idle;
         self.state = State::Idle;
         if error.code == UNKNOWN_STATEMENT {
-            if let Some(statement) = self.prepared.get_mut(self.current) {
-                *statement = 0;
-            }
+            self.forget(self.current as u32);
         }
         if preparing && NOT_PREPARABLE.contains(&error.code) {
             return Ok(Answer::NotPreparable);

@@ -55,6 +55,14 @@ impl PostgreSqlSpeech {
         matches!(self.prepared.get(id as usize), Some(Some(_)))
     }
 
+    /// The text must be prepared anew. Its old statement may still be there, and a name is taken until it is
+    /// closed: Close precedes the next Parse (closing what is not there is no error).
+    pub fn forget(&mut self, id: u32) {
+        if let Some(statement) = self.prepared.get_mut(id as usize) {
+            *statement = None;
+        }
+    }
+
     /// Executes the text if it is prepared here, else prepares it.
     #[inline]
     pub fn statement<'a>(
@@ -73,6 +81,11 @@ impl PostgreSqlSpeech {
         }
         self.preparing = true;
         self.types.clear();
+        if self.prepared.len() > self.current {
+            message(b'C', out, |out| {
+                let _ = write!(out, "Ss{id}\0");
+            });
+        }
         message(b'P', out, |out| {
             let _ = write!(out, "s{id}\0");
             numbered(&text.sql, out);
@@ -149,9 +162,7 @@ impl PostgreSqlSpeech {
     fn ready(&mut self) -> Answer {
         if let Some(failure) = self.failure.take() {
             if failure.code == UNKNOWN_STATEMENT {
-                if let Some(statement) = self.prepared.get_mut(self.current) {
-                    *statement = None;
-                }
+                self.forget(self.current as u32);
             }
             return Answer::Failed(failure);
         }

@@ -99,6 +99,14 @@ impl Link {
         }
     }
 
+    /// The server's prepared statement of that text is out of date: it is prepared anew when next used.
+    pub fn forget(&mut self, id: u32) {
+        match &mut self.speech {
+            Speech::MySql(speech) => speech.forget(id),
+            Speech::PostgreSql(speech) => speech.forget(id),
+        }
+    }
+
     /// The transport, for registering with the loop.
     pub fn socket(&self) -> &Socket {
         &self.socket

@@ -88,9 +88,8 @@ impl<'a> EventLoop<'a> {
     /// # Errors
     /// The first connection that cannot be opened, in one sentence.
     pub fn new(job: &'a Job, program: &'a Program, shared: &'a Shared) -> Result<Self, OpenError> {
-        let trouble = |error: std::io::Error| OpenError {
-            code: String::new(),
-            message: format!("the load engine cannot start: {error}"),
+        let trouble = |error: std::io::Error| {
+            OpenError::sentence(format!("the load engine cannot start: {error}"))
         };
         let connections = job.connections as usize;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| trouble(error.into()))?;
@@ -100,14 +99,11 @@ impl<'a> EventLoop<'a> {
             epoll::add(&epoll, fd, epoll::EventData::new_u64(data), input)
                 .map_err(|error| trouble(error.into()))?;
         }
-        let pacing = Pacing::new(job).map_err(|error| OpenError { code: String::new(), message: error.0 })?;
+        let pacing = Pacing::new(job).map_err(|error| OpenError::sentence(error.0))?;
         let acks = match job.ack_path.as_str() {
             "" => None,
             path => Some(std::fs::File::options().append(true).create(true).open(path).map_err(|error| {
-                OpenError {
-                    code: String::new(),
-                    message: format!("cannot write the acknowledgement file {path}: {error}"),
-                }
+                OpenError::sentence(format!("cannot write the acknowledgement file {path}: {error}"))
             })?),
         };
         let terminals = (0..connections)
@@ -159,7 +155,7 @@ impl<'a> EventLoop<'a> {
         let mut events = Vec::with_capacity(EVENTS);
         while self.connected < self.terminals.len() {
             if self.shared.stop_requested() {
-                return Err(OpenError { code: String::new(), message: "stopped while connecting".into() });
+                return Err(OpenError::sentence("stopped while connecting".into()));
             }
             events.clear();
             let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), None);
@@ -176,10 +172,7 @@ impl<'a> EventLoop<'a> {
         let flags =
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         epoll::add(&self.epoll, link.socket(), epoll::EventData::new_u64(index as u64), flags).map_err(
-            |error| OpenError {
-                code: String::new(),
-                message: format!("a connection cannot be watched: {error}"),
-            },
+            |error| OpenError::sentence(format!("a connection cannot be watched: {error}")),
         )?;
         self.terminals[index].link = Some(link);
         self.connected += 1;

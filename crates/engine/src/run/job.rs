@@ -32,6 +32,13 @@ pub struct ErrorTable {
     /// What a code that is in neither means; without it fatal.
     #[serde(default)]
     pub other: Option<ErrorClass>,
+    /// Code and part of the message of an error that says a prepared statement is out of date: it is prepared
+    /// anew, the transaction retried.
+    #[serde(default)]
+    pub stale: HashMap<String, String>,
+    /// What a code means, put before its message.
+    #[serde(default)]
+    pub sentences: HashMap<String, String>,
 }
 
 impl ErrorTable {
@@ -43,6 +50,19 @@ impl ErrorTable {
             .copied()
             .or(self.other)
             .unwrap_or(ErrorClass::Fatal)
+    }
+
+    /// Whether the error says that the statement must be prepared anew.
+    pub fn is_stale(&self, code: &str, message: &str) -> bool {
+        self.stale.get(code).is_some_and(|part| message.contains(part))
+    }
+
+    /// Code, meaning where it is known, message.
+    pub fn told(&self, code: &str, message: &str) -> String {
+        match self.sentences.get(code) {
+            Some(sentence) => format!("{code}: {sentence}: {message}"),
+            None => format!("{code}: {message}"),
+        }
     }
 }
 

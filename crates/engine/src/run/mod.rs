@@ -12,7 +12,7 @@ mod shared;
 mod terminal;
 mod transaction;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -31,7 +31,7 @@ use shared::Shared;
 #[derive(Debug)]
 pub struct Run {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
     thread_id: Arc<AtomicI32>,
 }
 
@@ -61,7 +61,7 @@ impl Run {
                 Err(error) => mine.refuse(error),
             }
         })?;
-        Ok(Self { shared, thread: Some(thread), thread_id })
+        Ok(Self { shared, thread: Mutex::new(Some(thread)), thread_id })
     }
 
     /// The next span, waiting at most `timeout`; None: none yet, or `is_over`.
@@ -84,28 +84,28 @@ impl Run {
         self.thread_id.load(Ordering::SeqCst)
     }
 
-    /// How it ended. Call when `is_over`.
+    fn join(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+
+    /// How it ended; waits for that. Asked once.
     ///
     /// # Errors
     /// A connection could not be opened before the run began, or the loop panicked.
-    pub fn conclusion(&mut self) -> Result<Conclusion, OpenError> {
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    pub fn conclusion(&self) -> Result<Conclusion, OpenError> {
+        self.join();
         self.shared.take_conclusion().unwrap_or_else(|| {
-            Err(OpenError {
-                code: String::new(),
-                message: "the load engine failed inside; please report this".into(),
-            })
+            Err(OpenError::sentence("the load engine failed inside; please report this".into()))
         })
     }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            self.shared.stop(true);
-            let _ = thread.join();
-        }
+        self.shared.stop(true);
+        self.join();
     }
 }

@@ -217,12 +217,16 @@ impl EventLoop<'_> {
     /// The server answered an error.
     #[cold]
     fn failed(&mut self, index: usize, error: &ServerError) {
-        let class = if FORGOTTEN.contains(&error.code.as_str()) {
+        let stale = self.job.errors.is_stale(&error.code, &error.message);
+        let class = if stale || FORGOTTEN.contains(&error.code.as_str()) {
             ErrorClass::Retryable
         } else {
             self.job.errors.class(&error.code)
         };
         let terminal = &mut self.terminals[index];
+        if let Some(link) = terminal.link.as_mut().filter(|_| stale) {
+            link.forget(terminal.text);
+        }
         if !terminal.awaits_answer() {
             // said without being asked, on its way to closing the connection
             self.lost_with(index, &error.code.clone(), &error.message);
@@ -241,7 +245,7 @@ impl EventLoop<'_> {
             _ => terminal.booking.others += 1,
         }
         terminal.outcome_unknown = false; // an answered error settles what became of the statement
-        terminal.last_error = format!("{}: {}", error.code, error.message);
+        terminal.last_error = self.job.errors.told(&error.code, &error.message);
         self.figures.error(&error.code);
         let after = match class {
             ErrorClass::Retryable if !self.ignored(&error.code) => After::Again,
@@ -278,7 +282,7 @@ impl EventLoop<'_> {
         if terminal.link.is_none() {
             return;
         }
-        terminal.last_error = format!("{code}: {why}");
+        terminal.last_error = self.job.errors.told(code, why);
         if !terminal.running {
             // idle: reopened quietly; the next transaction finds a connection
             let waiting = terminal.step;

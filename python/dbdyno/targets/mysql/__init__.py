@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pymysql
 
-from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version
+from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.mysql import connect as _connect
 from dbdyno.targets.mysql import errors as _errors
 from dbdyno.targets.mysql import facts as _facts
@@ -42,6 +42,13 @@ class MysqlFamily:
     ) -> Connection:
         # A server of another family that is addressed as mysql is cancelled in the way that all of them know.
         return _connect.connect(address, endpoint, isolation=isolation, timeout_s=timeout_s, control=control)
+
+    def wire(self, address: Address, isolation: str | None) -> Wire | None:
+        return _connect.wire(address, isolation)
+
+    def refused(self, address: Address, endpoint: int, code: str, message: str, timeout_s: float) -> str:
+        error = pymysql.err.OperationalError(int(code), message)
+        return _connect.refused(address, address.endpoints[endpoint], error, timeout_s, self.name)
 
     def classify(self, error: BaseException) -> DbError:
         return _errors.classify(error)

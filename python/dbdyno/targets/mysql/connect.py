@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache
 from typing import Any, cast
@@ -13,6 +13,8 @@ from pymysql.constants import CLIENT, SERVER_STATUS
 
 from dbdyno.model.errors import RunError, UsageError
 from dbdyno.targets import unreachable
+from dbdyno.targets.family import ErrorClass, Wire
+from dbdyno.targets.mysql.errors import CODES, LOST_CODE, SENTENCES, by_text
 from dbdyno.targets.mysql.exchange import Exchange
 from dbdyno.targets.mysql.values import ENCODERS, ENCODERS_WITHOUT_BACKSLASHES, bind
 from dbdyno.targets.url import Address, Endpoint, parse_address
@@ -95,6 +97,44 @@ class MysqlConnection:
                 handle.shutdown(2)
 
 
+def wire(
+    address: Address,
+    isolation: str | None,
+    *,
+    codes: Mapping[int, ErrorClass] = CODES,
+    prefixes: Mapping[str, ErrorClass] | None = None,
+    sentences: Mapping[str, str] | None = None,
+    cancel: str = "KILL QUERY",
+    product: str = "MySQL",
+    allowed_isolation: Sequence[str] = ISOLATION,
+) -> Wire:
+    """How the engine speaks this protocol; see :class:`dbdyno.targets.family.Wire`. The session is that of
+    :func:`connect`.
+
+    Raises:
+        UsageError: an isolation level that the product does not have.
+    """
+    return Wire(
+        protocol="mysql",
+        endpoints=address.endpoints,
+        begin="BEGIN",
+        errors=by_text(codes),
+        error_prefixes=prefixes or {},
+        lost_code=LOST_CODE,
+        sentences=sentences or {str(number): sentence for number, sentence in SENTENCES.items()},
+        setup=tuple(_session(isolation, product, allowed_isolation)),
+        cancel=cancel,
+    )
+
+
+def _session(isolation: str | None, product: str, allowed: Sequence[str]) -> list[str]:
+    if isolation is None:
+        return ["SET time_zone = '+00:00'"]
+    if isolation not in allowed:
+        raise UsageError(f"{product} has no isolation level {isolation!r}; it has {', '.join(allowed)}")
+    return [f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation.upper()}", "SET time_zone = '+00:00'"]
+
+
 def connect(
     address: Address,
     endpoint: int = 0,
@@ -115,12 +155,8 @@ def connect(
         UsageError: an isolation level that the product does not have.
         RunError: refused, in one sentence.
     """
-    if isolation is not None and isolation not in allowed_isolation:
-        raise UsageError(f"{product} has no isolation level {isolation!r}; it has {', '.join(allowed_isolation)}")
+    statements = [*_session(isolation, product, allowed_isolation), *setup]
     where = address.endpoints[endpoint]
-    statements = ["SET time_zone = '+00:00'", *setup]
-    if isolation is not None:
-        statements.insert(0, f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation.upper()}")
     if problem := unreachable.missing_file_sentence(address):
         raise RunError(problem)
     try:

@@ -78,6 +78,15 @@ SENTENCES = {
 }
 
 
+#: What PyMySQL calls a connection that broke during a statement, and so the engine.
+LOST_CODE = "2013"
+
+
+def by_text(codes: Mapping[int, ErrorClass]) -> dict[str, ErrorClass]:
+    """A table by code as text, as the engine takes it; the numbers of PyMySQL's own are left out."""
+    return {str(number): kind for number, kind in codes.items() if number}
+
+
 def classify(error: BaseException, codes: Mapping[int, ErrorClass] = CODES) -> DbError:
     """Understand an exception of PyMySQL; anything unknown is FATAL."""
     if not isinstance(error, pymysql.err.Error):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dbdyno.targets.family import Wire
 from dbdyno.targets.mysql import connect as _mysql
 from dbdyno.targets.oceanbase.capabilities import ISOLATION
+from dbdyno.targets.oceanbase.errors import CODES, SENTENCES, SESSION_GONE
 from dbdyno.targets.url import Address, parse_address
 
 #: Control connections load data and build indexes, for which ob_query_timeout's ten seconds are too short.
@@ -13,6 +15,19 @@ _CONTROL_SETUP = ("SET ob_query_timeout = 86400000000", "SET ob_trx_timeout = 86
 def parse(url: str) -> Address:
     """``oceanbase://user@tenant#cluster@host:port/database``; 2881 is an observer's port, 2883 a proxy's."""
     return parse_address(url, 2881)
+
+
+def wire(address: Address, isolation: str | None) -> Wire:
+    """How the engine speaks to it; see :func:`dbdyno.targets.mysql.connect.wire`."""
+    return _mysql.wire(
+        address,
+        isolation,
+        codes=CODES,
+        prefixes=SESSION_GONE,
+        sentences=SENTENCES,
+        product="OceanBase",
+        allowed_isolation=ISOLATION,
+    )
 
 
 def connect(

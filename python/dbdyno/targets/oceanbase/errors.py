@@ -29,7 +29,10 @@ CODES: dict[int, ErrorClass] = {
     # Fatal like everything unknown: 4184 server, 6330 user: no disk space left.
 }
 
-_SENTENCES = {
+#: 8000 to 8999: the session is no more.
+SESSION_GONE = {f"8{digit}": LOST for digit in range(10)}
+
+SENTENCES = {
     "4012": "ob_query_timeout or ob_trx_timeout ran out",
     "4184": "the server's disk is full",
     "6330": "the server's disk is full",
@@ -41,5 +44,5 @@ def classify(error: BaseException) -> DbError:
     found = _mysql.classify(error, CODES)
     if found.code.isdecimal() and 8000 <= int(found.code) < 9000:
         return DbError(found.code, LOST, found.message)
-    sentence = _SENTENCES.get(found.code)
+    sentence = SENTENCES.get(found.code)
     return DbError(found.code, found.kind, f"{sentence}: {found.message}") if sentence else found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psycopg
 
-from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version
+from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.postgresql import connect as _connect
 from dbdyno.targets.postgresql import errors as _errors
 from dbdyno.targets.postgresql import facts as _facts
@@ -41,6 +41,12 @@ class PostgresqlFamily:
         control: bool = False,
     ) -> Connection:
         return _connect.connect(address, endpoint, isolation=isolation, timeout_s=timeout_s, control=control)
+
+    def wire(self, address: Address, isolation: str | None) -> Wire | None:
+        return _connect.wire(address, isolation)
+
+    def refused(self, address: Address, endpoint: int, code: str, message: str, timeout_s: float) -> str:
+        return _connect.refused(address, address.endpoints[endpoint], message, timeout_s)
 
     def classify(self, error: BaseException) -> DbError:
         return _errors.classify(error)

@@ -21,6 +21,8 @@ from psycopg.pq.abc import PGconn, PGresult
 
 from dbdyno.model.errors import RunError, UsageError
 from dbdyno.targets import unreachable
+from dbdyno.targets.family import Wire
+from dbdyno.targets.postgresql import errors
 from dbdyno.targets.postgresql.capabilities import ISOLATION
 from dbdyno.targets.postgresql.errors import STALE_PLAN
 from dbdyno.targets.postgresql.values import decoder, encode
@@ -273,6 +275,35 @@ class PostgresqlConnection:
             handle.shutdown(socket.SHUT_RDWR)
 
 
+def wire(address: Address, isolation: str | None) -> Wire:
+    """How the engine speaks this protocol; see :class:`dbdyno.targets.family.Wire`. The session is that of
+    :func:`connect`.
+
+    Raises:
+        UsageError: an isolation level that PostgreSQL does not have.
+    """
+    return Wire(
+        protocol="postgresql",
+        endpoints=tuple(_file(endpoint) for endpoint in address.endpoints),
+        begin="BEGIN",
+        errors=errors.CODES,
+        error_prefixes=errors.CLASSES,
+        lost_code=errors.CONNECTION_FAILURE,
+        stale={errors.STALE_PLAN_CODE: errors.STALE_PLAN},
+        sentences=errors.SENTENCES,
+        parameters=_session(isolation),
+    )
+
+
+def _session(isolation: str | None) -> dict[str, str]:
+    session = {"TimeZone": "UTC", "DateStyle": "ISO"}
+    if isolation is not None:
+        if isolation not in ISOLATION:
+            raise UsageError(f"PostgreSQL has no isolation level {isolation!r}; it has {', '.join(ISOLATION)}")
+        session["default_transaction_isolation"] = isolation
+    return session
+
+
 def connect(
     address: Address,
     endpoint: int = 0,
@@ -289,15 +320,11 @@ def connect(
         UsageError: an isolation level that PostgreSQL does not have.
         RunError: refused, in one sentence.
     """
-    if isolation is not None and isolation not in ISOLATION:
-        raise UsageError(f"PostgreSQL has no isolation level {isolation!r}; it has {', '.join(ISOLATION)}")
+    session = _session(isolation)
     if missing := unreachable.missing_file_sentence(address):
         raise RunError(missing)
     where = address.endpoints[endpoint]
     host, port = libpq_place(where)
-    session = {"TimeZone": "UTC", "DateStyle": "ISO"}
-    if isolation is not None:
-        session["default_transaction_isolation"] = isolation
     mode = address.params.get("tls", "prefer")
     settings: dict[str, Any] = {
         "host": host,
@@ -342,6 +369,12 @@ def libpq_place(endpoint: Endpoint) -> tuple[str, int]:
     return endpoint.socket or endpoint.host, endpoint.port
 
 
+def _file(endpoint: Endpoint) -> Endpoint:
+    """The same place, a unix socket by its file."""
+    folder, port = libpq_place(endpoint)
+    return Endpoint(endpoint.host, port, f"{folder}/{SOCKET_PREFIX}{port}" if endpoint.socket else "")
+
+
 def refused(address: Address, where: Endpoint, text: str, timeout_s: float) -> str:
     """One sentence for a connection that could not be opened; ``text`` is libpq's."""
     if "password authentication failed" in text or "no password supplied" in text:
@@ -364,8 +397,7 @@ def refused(address: Address, where: Endpoint, text: str, timeout_s: float) -> s
     if "starting up" in text or "shutting down" in text:
         return f"{where} is starting up or shutting down; try again in a moment"
     # What is left may be the network; a socket says that in no language.
-    folder, port = libpq_place(where)
-    probed = Endpoint(where.host, port, f"{folder}/{SOCKET_PREFIX}{port}" if where.socket else "")
+    probed = _file(where)
     failure = unreachable.probe(probed, timeout_s)
     if failure is not None:
         return unreachable.transport_sentence(probed, failure, timeout_s)

@@ -39,6 +39,7 @@ SENTENCES = {
 CONNECTION_FAILURE = "08006"  # what libpq has no SQLSTATE for
 CONNECTION_CLOSED = "08003"
 #: A statement prepared earlier whose table was made anew; our connection forgets it, so a retry goes through.
+STALE_PLAN_CODE = "0A000"
 STALE_PLAN = "cached plan must not change result type"
 
 
@@ -54,7 +55,7 @@ def classify(error: BaseException) -> DbError:
         if isinstance(error, psycopg.OperationalError):
             return DbError(CONNECTION_FAILURE, ErrorClass.LOST, text)
         return DbError(type(error).__name__, ErrorClass.FATAL, text)
-    if code == "0A000" and STALE_PLAN in text:
+    if code == STALE_PLAN_CODE and STALE_PLAN in text:
         return DbError(code, ErrorClass.RETRYABLE, text)
     kind = CODES.get(code) or CLASSES.get(code[:2], ErrorClass.FATAL)
     sentence = SENTENCES.get(code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version
+from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.sqlite import connect as _connect
 from dbdyno.targets.sqlite import errors as _errors
 from dbdyno.targets.sqlite import facts as _facts
@@ -40,6 +40,12 @@ class SqliteFamily:
         control: bool = False,
     ) -> Connection:
         return _connect.connect(address, endpoint, isolation=isolation, timeout_s=timeout_s, control=control)
+
+    def wire(self, address: Address, isolation: str | None) -> Wire | None:
+        return None  # a library, not a server
+
+    def refused(self, address: Address, endpoint: int, code: str, message: str, timeout_s: float) -> str:
+        return message
 
     def classify(self, error: BaseException) -> DbError:
         return _errors.classify(error)

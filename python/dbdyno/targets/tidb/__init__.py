@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version
+from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.mysql import MysqlFamily
 from dbdyno.targets.tidb import connect as _connect
 from dbdyno.targets.tidb import errors as _errors
@@ -33,6 +33,9 @@ class TidbFamily(MysqlFamily):
         control: bool = False,
     ) -> Connection:
         return _connect.connect(address, endpoint, isolation=isolation, timeout_s=timeout_s, control=control)
+
+    def wire(self, address: Address, isolation: str | None) -> Wire | None:
+        return _connect.wire(address, isolation)
 
     def classify(self, error: BaseException) -> DbError:
         return _errors.classify(error)

@@ -32,9 +32,9 @@ pub fn open(login: &Login, endpoint: &Endpoint) -> Result<Link, OpenError> {
     let mut scratch = vec![0; 64 << 10];
     for sql in &login.setup {
         set_up(&mut link, sql, deadline, &mut scratch)
-            .map_err(|message| failure("", format!("the set-up statement {sql:?} failed: {message}")))?;
+            .map_err(|message| OpenError::sentence(format!("the set-up statement {sql:?} failed: {message}")))?;
     }
-    link.go_nonblocking().map_err(|error| failure("", format!("{endpoint}: {error}")))?;
+    link.go_nonblocking().map_err(|error| OpenError::sentence(format!("{endpoint}: {error}")))?;
     Ok(link)
 }
 
@@ -46,7 +46,7 @@ pub fn cancel(login: &Login, endpoint: &Endpoint, session: &Session) -> Result<(
     match login.protocol {
         Protocol::MySql => {
             let kill =
-                Login { setup: vec![format!("KILL QUERY {}", session.connection_id)], ..login.clone() };
+                Login { setup: vec![format!("{} {}", login.cancel, session.connection_id)], ..login.clone() };
             open(&kill, endpoint).map(|_| ())
         }
         Protocol::PostgreSql => {
@@ -92,10 +92,6 @@ fn set_up(link: &mut Link, sql: &str, deadline: Instant, scratch: &mut [u8]) -> 
     }
 }
 
-fn failure(code: &str, message: String) -> OpenError {
-    OpenError { code: code.to_owned(), message }
-}
-
 /// What went wrong while logging in.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -124,37 +120,33 @@ impl From<dbdyno_wire::Error> for Trouble {
 
 impl Trouble {
     fn told(self, login: &Login, endpoint: &Endpoint) -> OpenError {
-        match self {
-            Self::Io(error) => {
-                let message = match error.kind() {
-                    io::ErrorKind::ConnectionRefused => {
-                        format!(
-                            "nothing listens at {endpoint}; check host and port, and that the server runs"
-                        )
-                    }
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                        format!("{endpoint} did not answer within {} s", login.timeout_s)
-                    }
-                    io::ErrorKind::UnexpectedEof
-                    | io::ErrorKind::ConnectionReset
-                    | io::ErrorKind::BrokenPipe => {
-                        format!(
-                            "{endpoint} closed the connection during the login; is it a server of this kind?"
-                        )
-                    }
-                    _ => format!("{endpoint} cannot be reached: {error}"),
-                };
-                failure("", message)
-            }
-            Self::Wire(error) => {
-                failure("", format!("{endpoint} does not speak the protocol expected there: {error}"))
-            }
+        let message = match self {
+            Self::Io(error) => match error.kind() {
+                io::ErrorKind::ConnectionRefused if endpoint.socket.is_empty() => {
+                    format!("nothing listens at {endpoint}; start the server or correct host and port")
+                }
+                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound if !endpoint.socket.is_empty() => {
+                    format!("no server listens at the socket {endpoint}; start it or correct the path")
+                }
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => format!(
+                    "{endpoint} did not answer within {} s; a firewall, a stopped server, or another service",
+                    login.timeout_s
+                ),
+                io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::BrokenPipe => {
+                    format!("{endpoint} closed the connection during the login; is it this kind of database?")
+                }
+                _ => format!("{endpoint} cannot be reached: {error}"),
+            },
+            Self::Wire(error) => format!(
+                "{endpoint} does not speak the protocol expected there; correct host and port, or the scheme ({error})"
+            ),
             Self::Refused { code, message } => {
-                let text =
-                    format!("{endpoint} refused the login of user {:?}: {code}: {message}", login.user);
-                failure(&code, text)
+                return OpenError { code, message, endpoint: endpoint.to_string() };
             }
-            Self::Other(clause) => failure("", format!("{endpoint}: {clause}")),
-        }
+            Self::Other(clause) => format!("{endpoint}: {clause}"),
+        };
+        OpenError::sentence(message)
     }
 }

@@ -58,16 +58,16 @@ pub(crate) fn log_in(
             _ => return Err(Trouble::Other("it is not a PostgreSQL server".into())),
         }
     }
-    let parameters = [
+    let ours = [
         ("user", login.user.as_str()),
         ("database", login.database.as_str()),
         ("application_name", "dbdyno"),
         ("client_encoding", "UTF8"),
-        ("DateStyle", "ISO"),
-        ("TimeZone", "UTC"),
         ("extra_float_digits", "1"),
     ];
-    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let asked = login.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let parameters =
+        ours.into_iter().chain(asked).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     begin(talk, &Startup::version_3(parameters))?;
     let mut session = Session { tls: talk.is_tls(), ..Session::default() };
     loop {

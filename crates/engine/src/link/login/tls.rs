@@ -7,7 +7,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
@@ -25,7 +25,7 @@ pub(crate) fn config(login: &Login) -> Result<Arc<ClientConfig>, Trouble> {
         .with_safe_default_protocol_versions()
         .map_err(|error| Trouble::Other(format!("TLS cannot begin: {error}")))?;
     let config = match login.tls {
-        TlsMode::VerifyFull => builder.with_root_certificates(roots(login)?).with_no_client_auth(),
+        TlsMode::VerifyFull => builder.with_root_certificates(roots(login)?),
         TlsMode::VerifyCa => {
             let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(login)?), provider())
                 .build()
@@ -35,14 +35,30 @@ pub(crate) fn config(login: &Login) -> Result<Arc<ClientConfig>, Trouble> {
             builder
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(Lenient { chain: Some(chain) }))
-                .with_no_client_auth()
         }
-        _ => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Lenient { chain: None }))
-            .with_no_client_auth(),
+        _ => builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient { chain: None })),
     };
-    Ok(Arc::new(config))
+    if login.tls_cert.is_empty() {
+        return Ok(Arc::new(config.with_no_client_auth()));
+    }
+    let (certificates, key) = identity(login)?;
+    config
+        .with_client_auth_cert(certificates, key)
+        .map(Arc::new)
+        .map_err(|error| Trouble::Other(format!("the client certificate is of no use: {error}")))
+}
+
+/// The client's certificate and key.
+fn identity(login: &Login) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Trouble> {
+    let key_file = if login.tls_key.is_empty() { &login.tls_cert } else { &login.tls_key };
+    let read = |file: &str, error: rustls::pki_types::pem::Error| {
+        Trouble::Other(format!("the client certificate's file {file} cannot be read: {error}"))
+    };
+    let certificates = CertificateDer::pem_file_iter(&login.tls_cert)
+        .and_then(Iterator::collect)
+        .map_err(|error| read(&login.tls_cert, error))?;
+    let key = PrivateKeyDer::from_pem_file(key_file).map_err(|error| read(key_file, error))?;
+    Ok((certificates, key))
 }
 
 fn roots(login: &Login) -> Result<RootCertStore, Trouble> {
