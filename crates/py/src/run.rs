@@ -9,7 +9,12 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::histogram::PyHistogram;
 use crate::program::PyProgram;
 
-create_exception!(_engine, EngineError, PyException, "A run of the engine could not begin; see the stub file.");
+create_exception!(
+    _engine,
+    EngineError,
+    PyException,
+    "A run of the engine could not begin; see the stub file."
+);
 
 /// A run under way on a thread of its own; see the stub file.
 #[pyclass(name = "Run", module = "dbdyno._engine", frozen)]
@@ -23,7 +28,11 @@ impl PyRun {
     fn new(job: &str, program: &PyProgram) -> PyResult<Self> {
         // the job holds a password: the parser's own message could repeat it
         let job: Job = serde_json::from_str(job).map_err(|error| {
-            PyValueError::new_err(format!("the job is not of the engine's form (line {}, column {})", error.line(), error.column()))
+            PyValueError::new_err(format!(
+                "the job is not of the engine's form (line {}, column {})",
+                error.line(),
+                error.column()
+            ))
         })?;
         let run = Run::start(job, program.program()).map_err(PyOSError::new_err)?;
         Ok(Self { run })

@@ -162,8 +162,7 @@ def engine_job(job: Job, wire: Wire, program: Program) -> dict[str, Any]:
             "setup": [*wire.setup, *program.setup],
         },
         "endpoints": [
-            {"host": endpoint.host, "port": endpoint.port, "socket": endpoint.socket}
-            for endpoint in wire.endpoints
+            {"host": endpoint.host, "port": endpoint.port, "socket": endpoint.socket} for endpoint in wire.endpoints
         ],
         "connections": load.connections,
         "duration_s": load.duration_s,

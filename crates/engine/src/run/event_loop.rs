@@ -88,9 +88,8 @@ impl<'a> EventLoop<'a> {
     /// # Errors
     /// The first connection that cannot be opened, in one sentence.
     pub fn new(job: &'a Job, program: &'a Program, shared: &'a Shared) -> Result<Self, OpenError> {
-        let trouble = |error: std::io::Error| {
-            OpenError::sentence(format!("the load engine cannot start: {error}"))
-        };
+        let trouble =
+            |error: std::io::Error| OpenError::sentence(format!("the load engine cannot start: {error}"));
         let connections = job.connections as usize;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| trouble(error.into()))?;
         let opener = Opener::new(&job.login, connections).map_err(trouble)?;
@@ -171,9 +170,8 @@ impl<'a> EventLoop<'a> {
     fn attach(&mut self, index: usize, link: Link) -> Result<(), OpenError> {
         let flags =
             epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        epoll::add(&self.epoll, link.socket(), epoll::EventData::new_u64(index as u64), flags).map_err(
-            |error| OpenError::sentence(format!("a connection cannot be watched: {error}")),
-        )?;
+        epoll::add(&self.epoll, link.socket(), epoll::EventData::new_u64(index as u64), flags)
+            .map_err(|error| OpenError::sentence(format!("a connection cannot be watched: {error}")))?;
         self.terminals[index].link = Some(link);
         self.connected += 1;
         Ok(())

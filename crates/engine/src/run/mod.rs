@@ -12,8 +12,8 @@ mod shared;
 mod terminal;
 mod transaction;
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 

@@ -17,8 +17,7 @@ def parse(url: str) -> Address:
 def wire(address: Address, isolation: str | None) -> Wire:
     """How the engine speaks to it; see :func:`dbdyno.targets.mysql.connect.wire`."""
     return _mysql.wire(
-        address,
-        isolation, codes=CODES, cancel="KILL TIDB QUERY", product="TiDB", allowed_isolation=ISOLATION
+        address, isolation, codes=CODES, cancel="KILL TIDB QUERY", product="TiDB", allowed_isolation=ISOLATION
     )
 
 

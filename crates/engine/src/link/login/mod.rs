@@ -31,8 +31,9 @@ pub fn open(login: &Login, endpoint: &Endpoint) -> Result<Link, OpenError> {
     let mut link = Link::new(Opened { socket, session }, login.protocol);
     let mut scratch = vec![0; 64 << 10];
     for sql in &login.setup {
-        set_up(&mut link, sql, deadline, &mut scratch)
-            .map_err(|message| OpenError::sentence(format!("the set-up statement {sql:?} failed: {message}")))?;
+        set_up(&mut link, sql, deadline, &mut scratch).map_err(|message| {
+            OpenError::sentence(format!("the set-up statement {sql:?} failed: {message}"))
+        })?;
     }
     link.go_nonblocking().map_err(|error| OpenError::sentence(format!("{endpoint}: {error}")))?;
     Ok(link)
@@ -132,9 +133,7 @@ impl Trouble {
                     "{endpoint} did not answer within {} s; a firewall, a stopped server, or another service",
                     login.timeout_s
                 ),
-                io::ErrorKind::UnexpectedEof
-                | io::ErrorKind::ConnectionReset
-                | io::ErrorKind::BrokenPipe => {
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                     format!("{endpoint} closed the connection during the login; is it this kind of database?")
                 }
                 _ => format!("{endpoint} cannot be reached: {error}"),

@@ -32,9 +32,7 @@ pub(crate) fn config(login: &Login) -> Result<Arc<ClientConfig>, Trouble> {
                 .map_err(|error| {
                     Trouble::Other(format!("the certificate authority is of no use: {error}"))
                 })?;
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Lenient { chain: Some(chain) }))
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient { chain: Some(chain) }))
         }
         _ => builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient { chain: None })),
     };
