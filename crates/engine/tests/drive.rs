@@ -117,7 +117,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(mut run: Run) -> Self {
+    fn of(run: Run) -> Self {
         let begun = Instant::now();
         let mut sums = [0; 13];
         let (mut response, mut service, mut lag) =
@@ -389,7 +389,7 @@ fn a_wrong_password_is_refused_in_a_sentence_that_does_not_tell_it() {
             let with = |password: &str| {
                 let mut job = job(&server, protocol, json!({"duration_s": 0.01}));
                 job.login.password = serde_json::from_value(json!(password)).expect("a secret");
-                let mut run = Run::start(job, one_statement([0.0, 0.0])).expect("a thread");
+                let run = Run::start(job, one_statement([0.0, 0.0])).expect("a thread");
                 while !run.is_over() {
                     run.next(Duration::from_millis(200));
                 }

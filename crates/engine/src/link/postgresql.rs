@@ -50,11 +50,6 @@ impl PostgreSqlSpeech {
         self.status != b'I'
     }
 
-    #[inline]
-    pub fn has_prepared(&self, id: u32) -> bool {
-        matches!(self.prepared.get(id as usize), Some(Some(_)))
-    }
-
     /// The text must be prepared anew. Its old statement may still be there, and a name is taken until it is
     /// closed: Close precedes the next Parse (closing what is not there is no error).
     pub fn forget(&mut self, id: u32) {
@@ -63,7 +58,8 @@ impl PostgreSqlSpeech {
         }
     }
 
-    /// Executes the text if it is prepared here, else prepares it.
+    /// Executes the text, which is prepared in the same flight when it is not yet: a round trip less, and no
+    /// transaction of its own on the server.
     #[inline]
     pub fn statement<'a>(
         &mut self,
@@ -85,6 +81,8 @@ impl PostgreSqlSpeech {
             message(b'C', out, |out| {
                 let _ = write!(out, "Ss{id}\0");
             });
+        } else {
+            self.prepared.resize(self.current + 1, None);
         }
         message(b'P', out, |out| {
             let _ = write!(out, "s{id}\0");
@@ -94,7 +92,7 @@ impl PostgreSqlSpeech {
         message(b'D', out, |out| {
             let _ = write!(out, "Ss{id}\0");
         });
-        sync(out);
+        bind(id, params, out);
     }
 
     /// Sends a text by the simple protocol.
@@ -167,11 +165,7 @@ impl PostgreSqlSpeech {
             return Answer::Failed(failure);
         }
         if self.preparing {
-            if self.prepared.len() <= self.current {
-                self.prepared.resize(self.current + 1, None);
-            }
             self.prepared[self.current] = Some(self.types.as_slice().into());
-            return Answer::Prepared;
         }
         Answer::Done { rows: self.rows, matched: self.matched }
     }

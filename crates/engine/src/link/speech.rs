@@ -90,12 +90,12 @@ impl Link {
         self.socket.set_nonblocking(true)
     }
 
-    /// Whether this connection has yet to prepare that text.
+    /// Whether this connection has yet to prepare that text, in a round trip of its own.
     #[inline]
     pub fn needs_preparing(&self, id: u32) -> bool {
         match &self.speech {
             Speech::MySql(speech) => !speech.has_prepared(id),
-            Speech::PostgreSql(speech) => !speech.has_prepared(id),
+            Speech::PostgreSql(_) => false,
         }
     }
 
@@ -125,8 +125,8 @@ impl Link {
         }
     }
 
-    /// Begins a statement: executes it if this connection has prepared the text, else prepares it (the answer
-    /// is then `Prepared`, and `execute` follows). Call `flush` afterwards.
+    /// Begins a statement: executes it, or where the text `needs_preparing` prepares it (the answer is then
+    /// `Prepared`, and the same call again executes it). Call `flush` afterwards.
     #[inline]
     pub fn statement<'a>(&mut self, id: u32, text: &Text, params: impl ExactSizeIterator<Item = Param<'a>>) {
         match &mut self.speech {
