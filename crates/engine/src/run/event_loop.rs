@@ -185,6 +185,7 @@ impl<'a> EventLoop<'a> {
     pub fn run(mut self) {
         self.start_all();
         let mut events = Vec::with_capacity(EVENTS);
+        let hangup = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
         while self.phase != Phase::Over {
             let now = self.now();
             self.pass_time(now);
@@ -204,7 +205,7 @@ impl<'a> EventLoop<'a> {
                 match event.data.u64() {
                     BELL => self.bell(),
                     STOP => self.shared.hush(),
-                    index => self.event(index as usize),
+                    index => self.event(index as usize, event.flags.intersects(hangup)),
                 }
             }
         }
@@ -317,7 +318,7 @@ impl<'a> EventLoop<'a> {
     /// Begins transactions on free terminals, reads on where the kernel had more.
     fn turn(&mut self) {
         for index in mem::take(&mut self.unread) {
-            self.event(index);
+            self.event(index, true);
         }
         for _ in 0..self.ready.len() {
             let Some(index) = self.ready.pop_front() else { break };
@@ -423,8 +424,10 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// A socket has something to say.
-    fn event(&mut self, index: usize) {
+    /// A socket has something to say. With `hangup` the peer's end may follow what it said, in the same event: a
+    /// short read is not all then, and no other event would come.
+    fn event(&mut self, index: usize, hangup: bool) {
+        let mut once_more = hangup;
         for _ in 0..READS_PER_TURN {
             let terminal = &mut self.terminals[index];
             let Some(link) = terminal.link.as_mut() else { return };
@@ -439,7 +442,10 @@ impl<'a> EventLoop<'a> {
             };
             let columns = if rows.is_some() { terminal.columns } else { 0 };
             let (answer, more) = link.receive(&mut self.scratch, columns, rows);
-            if !self.answer(index, answer) || !more {
+            if !self.answer(index, answer) {
+                return;
+            }
+            if !more && !std::mem::take(&mut once_more) {
                 return;
             }
         }
