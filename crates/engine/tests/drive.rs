@@ -50,12 +50,24 @@ fn resting(
     registers: u16,
     statements: &Json,
 ) -> Arc<Program> {
+    let whole = image([keying_s, think_s], constants, texts, code, registers, statements);
+    Arc::new(Program::load(whole.to_string().as_bytes()).expect("a program"))
+}
+
+fn image(
+    [keying_s, think_s]: [f64; 2],
+    constants: &Json,
+    texts: &Json,
+    code: &Json,
+    registers: u16,
+    statements: &Json,
+) -> Json {
     let lines: Vec<[usize; 2]> = (0..code.as_array().map_or(0, Vec::len)).map(|n| [0, 100 + n]).collect();
     let block = json!({
         "registers": registers, "streams": 1, "code": code, "lines": lines, "statements": statements,
         "batches": [], "templates": [], "fstrings": [],
     });
-    let whole = json!({
+    json!({
         "format": 1, "name": "by hand", "files": ["hand.py"], "names": [], "constants": constants,
         "state": [], "texts": texts, "templates": [], "terminals": 4, "multi_row": true, "pipeline": false,
         "max_parameters": 65535, "setup": [], "reconnect_every": 0, "start": null,
@@ -63,7 +75,29 @@ fn resting(
                          "pareto_h": 0.2, "zipfian_exp": 0.8},
         "transactions": [{"name": "event", "weight": 1.0, "keying_s": keying_s, "think_s": think_s,
                           "writes": true, "block": block}],
-    });
+    })
+}
+
+/// `db.begin()`, then `with db.pipeline():` two UPDATEs around `db.row(SELECT …)`, then `db.commit()`.
+fn pipeline(waiting: bool) -> Arc<Program> {
+    let code = json!([
+        ["begin", 0, 0, 0, 0],
+        ["uniform", 0, 0, C + 1, C + 2],
+        ["pipeline_begin", 0, 0, 0, 0],
+        ["statement", 0, NOWHERE, 1, 0],
+        ["statement", 0, NOWHERE, 0, 0],
+        ["statement", 0, NOWHERE, 1, 0],
+        ["pipeline_end", 0, 0, 0, 0],
+        ["commit", 0, 0, 0, 0],
+        ["return", 0, 0, 0, 0],
+    ]);
+    let statements = json!([
+        {"text": {"id": 0}, "params": [0], "star": null, "want": "row", "columns": 0},
+        {"text": {"id": 1}, "params": [0, 0], "star": null, "want": "matched", "columns": 0},
+    ]);
+    let texts = json!(["SELECT k FROM t WHERE id = ?", "UPDATE t SET k = ? WHERE id = ?"]);
+    let mut whole = image([0.0, 0.0], &json!([0, 1, 1000]), &texts, &code, 3, &statements);
+    whole["pipeline"] = json!(!waiting);
     Arc::new(Program::load(whole.to_string().as_bytes()).expect("a program"))
 }
 
@@ -247,6 +281,67 @@ fn a_deadlock_is_rolled_back_and_tried_again() {
         };
         assert_eq!(outcome.counts, expected, "{protocol:?}");
         assert_eq!(outcome.errors, [(code.to_owned(), 1)]);
+    }
+}
+
+/// Statements that the server executed, without their connections; and what the run counted.
+fn executed(waiting: bool, faults: &Json) -> (Vec<(Json, Json)>, Counts, Vec<(String, u64)>) {
+    let record = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("pipeline-{waiting}.jsonl"));
+    let _ = std::fs::remove_file(&record);
+    let server = server(Protocol::Postgresql, faults, Some(record.clone()));
+    let job = job(&server, Protocol::Postgresql, json!({"transactions": 20, "connections": 1}));
+    let outcome = Outcome::of(Run::start(job, pipeline(waiting)).expect("a thread"));
+    let lines = std::fs::read_to_string(&record).expect("the server's record");
+    let statements = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Json>(line).expect("a line"))
+        .map(|line| (line["sql"].clone(), line["values"].clone()))
+        .collect();
+    (statements, outcome.counts, outcome.errors)
+}
+
+#[test]
+fn a_pipeline_executes_and_counts_what_statements_one_by_one_do_also_with_an_error_at_each() {
+    let deadlock = json!({"code": "40P01", "message": "deadlock"});
+    let mut faults = vec![json!([])];
+    for (text, nths) in [("UPDATE t", 1..=4), ("SELECT k", 1..=2)] {
+        faults.extend(nths.map(|nth| json!([{"match": text, "nth": nth, "error": deadlock}])));
+        faults.push(json!([{"match": text, "nth": 3, "fault": "reset"}]));
+    }
+    for fault in faults {
+        let (one_by_one, mut counts, errors) = executed(true, &fault);
+        let (piped, piped_counts, piped_errors) = executed(false, &fault);
+        if fault[0]["fault"] == json!("reset") {
+            // answers that were on their way are lost with the connection
+            assert!(piped_counts.committed == 20 && piped_counts.retries == 1, "{fault}: {piped_counts:?}");
+            (counts.reads, counts.writes, counts.rows) =
+                (piped_counts.reads, piped_counts.writes, piped_counts.rows);
+        }
+        assert_eq!(piped, one_by_one, "{fault}");
+        assert_eq!((piped_counts, piped_errors), (counts, errors), "{fault}");
+    }
+}
+
+#[test]
+fn a_pipeline_whose_row_is_two_rows_ends_the_run_with_the_statement_and_its_line() {
+    for waiting in [true, false] {
+        let two = json!([{"match": "SELECT k", "columns": [{"name": "k", "type": "int"}], "rows": [[7], [8]],
+                          "parameters": ["int"]}]);
+        let server = server(Protocol::Postgresql, &two, None);
+        let job = job(&server, Protocol::Postgresql, json!({"transactions": 20, "connections": 1}));
+        let run = Run::start(job, pipeline(waiting)).expect("a thread");
+        let begun = Instant::now();
+        while !run.is_over() {
+            assert!(begun.elapsed() < PATIENCE, "the run does not end");
+            run.next(Duration::from_millis(200));
+        }
+        let fatal = run.conclusion().expect("the connections opened").fatal.expect("a sentence");
+        assert!(fatal.starts_with("hand.py:104: in event: "), "{fatal}");
+        assert!(
+            fatal.ends_with(
+                "db.row got 2 rows from \"SELECT k FROM t WHERE id = ?\"; use db.query for several"
+            )
+        );
     }
 }
 

@@ -186,7 +186,9 @@ impl PyProgramTerminal {
                             *total += n;
                             Event::Done
                         }
-                        (Some(_), Event::Rows(2..)) if want == Want::Row => Event::SecondRow(text),
+                        (Some(_), Event::Rows(rows @ 2..)) if want == Want::Row => {
+                            Event::SecondRow { text, rows, place: self.vm.place() }
+                        }
                         (Some(_), _) => Event::Done,
                         (None, answer) => answer,
                     }

@@ -14,7 +14,7 @@ mod speech;
 
 pub use login::{cancel, open};
 pub use socket::{Flow, Socket};
-pub use speech::{Answer, Link, ServerError};
+pub use speech::{Answer, Link, PipelineAnswer, ServerError};
 
 use std::collections::BTreeMap;
 use std::fmt;

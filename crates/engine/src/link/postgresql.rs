@@ -7,10 +7,14 @@ use dbdyno_wire::postgresql::type_oid as oid;
 use dbdyno_wire::{Error, MESSAGE_CEILING_BYTES};
 
 use super::civil;
-use super::speech::{Answer, ServerError, Sink};
+use super::speech::{Answer, PipelineAnswer, ServerError, Sink};
 use crate::program::{Param, RowWriter, Text, parameter_positions};
 
 const HEADER: usize = 5;
+/// Execute of the unnamed portal, all rows.
+const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
+/// Statements of a pipeline that a connection keeps room for.
+const KEPT_QUEUE: usize = 256;
 /// invalid_sql_statement_name: the server forgot the statement.
 const UNKNOWN_STATEMENT: &str = "26000";
 
@@ -27,6 +31,29 @@ pub(crate) struct PostgreSqlSpeech {
     rows: u64,
     matched: u64,
     failure: Option<ServerError>,
+    pipeline: Pipeline,
+}
+
+/// Statements that were sent without waiting and their answers so far. One Sync ends them: after an error the
+/// server skips the rest, as if they had never been sent.
+#[derive(Debug, Default)]
+struct Pipeline {
+    active: bool,
+    queued: Vec<Queued>,
+    answered: usize,
+    /// `rows` when the statement began.
+    rows_before: u64,
+    second_row: Option<(usize, u64)>,
+}
+
+#[derive(Debug)]
+struct Queued {
+    /// None: BEGIN or COMMIT, unnamed.
+    text: Option<u32>,
+    /// A Parse is on its way and was not answered.
+    parsing: bool,
+    /// Two rows are an error.
+    one_row: bool,
 }
 
 impl Default for PostgreSqlSpeech {
@@ -41,6 +68,7 @@ impl Default for PostgreSqlSpeech {
             rows: 0,
             matched: 0,
             failure: None,
+            pipeline: Pipeline::default(),
         }
     }
 }
@@ -77,12 +105,17 @@ impl PostgreSqlSpeech {
         }
         self.preparing = true;
         self.types.clear();
-        if self.prepared.len() > self.current {
+        self.prepare(id, text, out);
+        bind(id, params, out);
+    }
+
+    fn prepare(&mut self, id: u32, text: &Text, out: &mut Vec<u8>) {
+        if self.prepared.len() > id as usize {
             message(b'C', out, |out| {
                 let _ = write!(out, "Ss{id}\0");
             });
         } else {
-            self.prepared.resize(self.current + 1, None);
+            self.prepared.resize(id as usize + 1, None);
         }
         message(b'P', out, |out| {
             let _ = write!(out, "s{id}\0");
@@ -92,7 +125,108 @@ impl PostgreSqlSpeech {
         message(b'D', out, |out| {
             let _ = write!(out, "Ss{id}\0");
         });
-        bind(id, params, out);
+    }
+
+    fn enter_pipeline(&mut self) {
+        if !self.pipeline.active {
+            let mut queued = std::mem::take(&mut self.pipeline.queued);
+            queued.clear();
+            self.pipeline = Pipeline { active: true, queued, ..Pipeline::default() };
+            (self.rows, self.matched, self.simple, self.preparing) = (0, 0, false, false);
+        }
+    }
+
+    /// Adds a statement to the pipeline, preparing its text on the way if this connection has not.
+    pub fn enqueue<'a>(
+        &mut self,
+        id: u32,
+        text: &Text,
+        one_row: bool,
+        params: impl ExactSizeIterator<Item = Param<'a>>,
+        out: &mut Vec<u8>,
+    ) {
+        self.enter_pipeline();
+        let parsing = !matches!(self.prepared.get(id as usize), Some(Some(_)));
+        if parsing {
+            self.prepare(id, text, out);
+            self.prepared[id as usize] = Some(Box::default());
+        }
+        bind_and_execute(id, params, out);
+        self.pipeline.queued.push(Queued { text: Some(id), parsing, one_row });
+    }
+
+    /// Adds BEGIN or COMMIT to the pipeline.
+    pub fn enqueue_control(&mut self, sql: &str, out: &mut Vec<u8>) {
+        self.enter_pipeline();
+        message(b'P', out, |out| {
+            out.push(0);
+            out.extend_from_slice(sql.as_bytes());
+            out.extend_from_slice(&[0, 0, 0]);
+        });
+        message(b'B', out, |out| out.extend_from_slice(&[0; 8]));
+        out.extend_from_slice(EXECUTE);
+        self.pipeline.queued.push(Queued { text: None, parsing: false, one_row: false });
+    }
+
+    /// The pipeline is complete: its answers are awaited.
+    pub fn end_pipeline(&mut self, out: &mut Vec<u8>) {
+        sync(out);
+    }
+
+    /// Statements of the pipeline that were answered.
+    pub fn answered(&self) -> usize {
+        if self.pipeline.active { self.pipeline.answered } else { 0 }
+    }
+
+    /// A statement of the pipeline succeeded.
+    #[cold]
+    fn next_of_pipeline(&mut self) {
+        let position = self.pipeline.answered;
+        let rows = self.rows - self.pipeline.rows_before;
+        if rows > 1 && self.pipeline.queued.get(position).is_some_and(|queued| queued.one_row) {
+            self.pipeline.second_row.get_or_insert((position, rows));
+        }
+        self.pipeline.rows_before = self.rows;
+        self.pipeline.answered = position + 1;
+    }
+
+    /// A message that concerns the preparing of the pipeline's current statement.
+    #[cold]
+    fn prepared_in_pipeline(&mut self, kind: u8) {
+        let Some(queued) = self.pipeline.queued.get_mut(self.pipeline.answered) else { return };
+        let Some(id) = queued.text else { return };
+        match kind {
+            b'1' => queued.parsing = false,
+            _ => self.prepared[id as usize] = Some(std::mem::take(&mut self.types).into()),
+        }
+    }
+
+    #[cold]
+    fn pipeline_over(&mut self) -> Answer {
+        let failure = self.failure.take();
+        self.pipeline.active = false;
+        let answered = self.pipeline.answered.min(self.pipeline.queued.len());
+        // what the server skipped is not prepared
+        for queued in &self.pipeline.queued[answered..] {
+            if let Some(id) = queued.text.filter(|_| queued.parsing) {
+                self.prepared[id as usize] = None;
+            }
+        }
+        if let (Some(failure), Some(queued)) = (&failure, self.pipeline.queued.get(answered)) {
+            if let Some(id) = queued.text.filter(|_| failure.code == UNKNOWN_STATEMENT) {
+                self.prepared[id as usize] = None;
+            }
+        }
+        if self.pipeline.queued.capacity() > KEPT_QUEUE {
+            self.pipeline.queued = Vec::new();
+        }
+        Answer::Pipeline(PipelineAnswer {
+            answered,
+            rows: self.rows,
+            matched: self.matched,
+            second_row: self.pipeline.second_row,
+            failure,
+        })
     }
 
     /// Sends a text by the simple protocol.
@@ -139,7 +273,12 @@ impl PostgreSqlSpeech {
                     self.row(body, sink)?;
                 }
             }
-            b'C' => self.matched += matched(body),
+            b'C' | b'I' => {
+                self.matched += matched(body);
+                if self.pipeline.active {
+                    self.next_of_pipeline();
+                }
+            }
             b'Z' => {
                 self.status = *body.first().ok_or(Error::Malformed("ReadyForQuery"))?;
                 return Ok(Some(self.ready()));
@@ -148,16 +287,28 @@ impl PostgreSqlSpeech {
             b'T' => {
                 self.types.clear();
                 types(body, &mut self.types)?;
+                if self.pipeline.active {
+                    self.prepared_in_pipeline(kind);
+                }
             }
-            // ParseComplete, BindComplete, CloseComplete, NoData, ParameterDescription, EmptyQueryResponse,
-            // NoticeResponse, ParameterStatus, NotificationResponse, PortalSuspended
-            b'1' | b'2' | b'3' | b'n' | b't' | b'I' | b'N' | b'S' | b'A' | b's' => {}
+            // ParseComplete
+            b'1' => {
+                if self.pipeline.active {
+                    self.prepared_in_pipeline(kind);
+                }
+            }
+            // BindComplete, CloseComplete, NoData, ParameterDescription, NoticeResponse, ParameterStatus,
+            // NotificationResponse, PortalSuspended
+            b'2' | b'3' | b'n' | b't' | b'N' | b'S' | b'A' | b's' => {}
             _ => return Err(Error::Malformed("message: of no type that belongs here")),
         }
         Ok(None)
     }
 
     fn ready(&mut self) -> Answer {
+        if self.pipeline.active {
+            return self.pipeline_over();
+        }
         if let Some(failure) = self.failure.take() {
             if failure.code == UNKNOWN_STATEMENT {
                 self.forget(self.current as u32);
@@ -282,6 +433,12 @@ fn numbered(sql: &str, out: &mut Vec<u8>) {
 /// Bind to the unnamed portal, Execute, Sync.
 #[inline]
 fn bind<'a>(id: u32, params: impl ExactSizeIterator<Item = Param<'a>>, out: &mut Vec<u8>) {
+    bind_and_execute(id, params, out);
+    sync(out);
+}
+
+#[inline]
+fn bind_and_execute<'a>(id: u32, params: impl ExactSizeIterator<Item = Param<'a>>, out: &mut Vec<u8>) {
     message(b'B', out, |out| {
         out.extend_from_slice(b"\0s");
         let mut digits = [0u8; 10];
@@ -301,8 +458,7 @@ fn bind<'a>(id: u32, params: impl ExactSizeIterator<Item = Param<'a>>, out: &mut
         }
         out.extend_from_slice(&[0, 0]);
     });
-    out.extend_from_slice(b"E\0\0\0\x09\0\0\0\0\0");
-    sync(out);
+    out.extend_from_slice(EXECUTE);
 }
 
 #[inline]

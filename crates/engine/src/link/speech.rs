@@ -32,12 +32,29 @@ pub enum Answer {
         /// Rows that it matched.
         matched: u64,
     },
+    /// All statements of a pipeline were answered, or skipped by the server after one that failed.
+    Pipeline(PipelineAnswer),
     /// The statement failed; the connection goes on.
     Failed(ServerError),
     /// The server takes this text only unprepared: send it as text.
     NotPreparable,
     /// The server closed the connection, or its bytes make no sense: the connection is of no more use.
     Lost(String),
+}
+
+/// What came of a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PipelineAnswer {
+    /// How many of its statements succeeded; the next one has `failure`.
+    pub answered: usize,
+    /// Rows of all results.
+    pub rows: u64,
+    /// Rows that all statements matched.
+    pub matched: u64,
+    /// First statement (from 0) that may have one row and had so many.
+    pub second_row: Option<(usize, u64)>,
+    /// Why a statement failed.
+    pub failure: Option<ServerError>,
 }
 
 /// How the rows of an answer are taken.
@@ -150,6 +167,52 @@ impl Link {
             let sql = speech.with_literals(&text.sql, params);
             speech.query(&sql, &mut self.unsent);
         }
+    }
+
+    /// Whether statements can be sent before the last one was answered.
+    pub fn pipelines(&self) -> bool {
+        matches!(self.speech, Speech::PostgreSql(_))
+    }
+
+    /// Adds a statement to the pipeline (which it begins); `one_row`: two rows are an error. Only where
+    /// `pipelines`.
+    pub fn enqueue<'a>(
+        &mut self,
+        id: u32,
+        text: &Text,
+        one_row: bool,
+        params: impl ExactSizeIterator<Item = Param<'a>>,
+    ) {
+        if let Speech::PostgreSql(speech) = &mut self.speech {
+            speech.enqueue(id, text, one_row, params, &mut self.unsent);
+        }
+    }
+
+    /// Adds BEGIN or COMMIT to the pipeline.
+    pub fn enqueue_control(&mut self, sql: &str) {
+        if let Speech::PostgreSql(speech) = &mut self.speech {
+            speech.enqueue_control(sql, &mut self.unsent);
+        }
+    }
+
+    /// The pipeline is complete; `Answer::Pipeline` follows. Call `flush` afterwards.
+    pub fn end_pipeline(&mut self) {
+        if let Speech::PostgreSql(speech) = &mut self.speech {
+            speech.end_pipeline(&mut self.unsent);
+        }
+    }
+
+    /// Statements of the pipeline that were answered so far.
+    pub fn answered(&self) -> usize {
+        match &self.speech {
+            Speech::PostgreSql(speech) => speech.answered(),
+            Speech::MySql(_) => 0,
+        }
+    }
+
+    /// Bytes that wait to be sent.
+    pub fn unsent(&self) -> usize {
+        self.unsent.len() - self.sent
     }
 
     /// Sends what is queued; false when the kernel takes no more for now (writability will be announced).

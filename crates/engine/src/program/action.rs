@@ -52,9 +52,16 @@ pub enum Event {
     Matched(u64),
     /// Done, or queued.
     Done,
-    /// Text `.0`, whose `want` was `Want::Row`, was answered in a pipeline with more than one row. Where no
+    /// A text whose `want` was `Want::Row` was answered in a pipeline with more than one row. Where no
     /// pipeline is open, `Rows` says it.
-    SecondRow(u32),
+    SecondRow {
+        /// The text.
+        text: u32,
+        /// How many rows there were.
+        rows: u64,
+        /// `Vm::place` when the statement was asked for.
+        place: usize,
+    },
 }
 
 /// An error of the workload, with its place in the source.

@@ -253,6 +253,11 @@ impl Program {
         self.start.is_some()
     }
 
+    /// Whether statements may be sent without waiting for the last one's answer.
+    pub fn pipelines(&self) -> bool {
+        self.pipeline
+    }
+
     /// Whether any transaction asks for `db.now()`: the others need no clock.
     pub fn uses_now(&self) -> bool {
         self.uses_now

@@ -187,6 +187,11 @@ impl Vm {
         self.open
     }
 
+    /// Where the program is, for `Event::SecondRow`.
+    pub fn place(&self) -> usize {
+        self.pc
+    }
+
     /// Values of the parameters of the statement that `resume` asked for, in order.
     #[inline]
     pub fn params<'a>(&'a self, program: &'a Program) -> impl ExactSizeIterator<Item = Param<'a>> {
@@ -286,11 +291,12 @@ impl Vm {
         let block = &program.blocks[self.block];
         let instruction = block.code[self.pc];
         match (instruction.op, event) {
-            (_, Event::SecondRow(text)) => {
+            (_, Event::SecondRow { text, rows, place }) => {
+                self.pc = place.min(block.lines.len().saturating_sub(1));
                 let sql = &texts.get(text).sql;
                 return fault(
                     Class::WrongUse,
-                    format!("db.row got several rows from {sql:?}; use db.query for several"),
+                    format!("db.row got {rows} rows from {sql:?}; use db.query for several"),
                 );
             }
             (Op::Statement, _) if self.pipelined && event == Event::Done => {}

@@ -17,7 +17,7 @@
 //! | `Statement { text, want, columns }` | sends `texts.get(text)` with `vm.params(&program)`; passes rows to `vm.rows()` if `columns` is not 0 | `Rows(n)` for `Want::Row` and `Want::Rows`, `Matched(n)` for `Want::Matched`; inside a pipeline `Done`, at once |
 //! | `Begin { write }`, `Commit` | sends them as statements | `Done` |
 //! | `PipelineBegin` | from here on only queues | `Done`, at once |
-//! | `PipelineEnd` | sends, awaits all answers | `Matched(sum of the rows matched)`; `SecondRow(text)` if a `Want::Row` had two |
+//! | `PipelineEnd` | sends, awaits all answers | `Matched(sum of the rows matched)`; `SecondRow` if a `Want::Row` had two |
 //! | `Done` | committed: writes `vm.acks()` to the acknowledgement file | – |
 //! | `Rollback` | rolls back if `vm.transaction_open()`, counts it as rolled back, `vm.restore_state()` | – |
 //! | `Error` | rolls back, the run ends with that sentence | – |

@@ -8,6 +8,7 @@ mod figures;
 mod job;
 mod opener;
 mod pacing;
+mod pipeline;
 mod shared;
 mod terminal;
 mod transaction;

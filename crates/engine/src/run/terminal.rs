@@ -1,6 +1,7 @@
 //! A terminal: one connection, one machine, the transaction that it runs now.
 
 use super::figures::{Booking, Ending};
+use super::pipeline::Deferred;
 use crate::link::Link;
 use crate::program::{Vm, Want};
 
@@ -19,6 +20,8 @@ pub(crate) enum Step {
     Begin,
     /// For COMMIT's.
     Commit,
+    /// For the answers of a pipeline, which may still be growing.
+    Pipeline,
     /// For ROLLBACK's, then …
     Rollback(After),
     /// For a new connection, then …
@@ -41,6 +44,15 @@ pub(crate) enum After {
     Ended(Ending),
     /// Nothing was running.
     Nothing,
+}
+
+/// A statement of a pipeline.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Queued {
+    /// None: BEGIN or COMMIT.
+    pub text: Option<u32>,
+    /// Where in the program it is.
+    pub place: usize,
 }
 
 /// A time away.
@@ -76,6 +88,10 @@ pub(crate) struct Terminal {
     /// Inside `with db.pipeline()`, and the rows matched in it so far.
     pub pipelined: bool,
     pub pipeline_matched: u64,
+    /// Its statements are sent without waiting: those sent, and what follows them.
+    pub queueing: bool,
+    pub queue: Vec<Queued>,
+    pub deferred: Deferred,
     /// A COMMIT or an autocommitted write was sent in this attempt.
     pub outcome_unknown: bool,
     pub cancelled: bool,
@@ -108,6 +124,9 @@ impl Terminal {
             columns: 0,
             pipelined: false,
             pipeline_matched: 0,
+            queueing: false,
+            queue: Vec::new(),
+            deferred: Deferred::default(),
             outcome_unknown: false,
             cancelled: false,
             since_reconnect: 0,
@@ -124,7 +143,12 @@ impl Terminal {
     pub fn awaits_answer(&self) -> bool {
         matches!(
             self.step,
-            Step::Preparing | Step::Statement | Step::Begin | Step::Commit | Step::Rollback(_)
+            Step::Preparing
+                | Step::Statement
+                | Step::Begin
+                | Step::Commit
+                | Step::Pipeline
+                | Step::Rollback(_)
         )
     }
 }

@@ -9,6 +9,7 @@ use std::io::Write as _;
 use super::event_loop::{EventLoop, Phase};
 use super::figures::{Booking, Ending};
 use super::job::ErrorClass;
+use super::pipeline::Deferred;
 use super::terminal::{After, Outage, Step};
 use crate::Stream;
 use crate::link::{Answer, ServerError};
@@ -29,7 +30,7 @@ impl EventLoop<'_> {
         terminal.tries = 1;
         terminal.running = true;
         terminal.outcome_unknown = false;
-        terminal.pipelined = false;
+        (terminal.pipelined, terminal.queueing) = (false, false);
         terminal.booking =
             Booking { kind, intended_ns: intended_ns.min(now), begun_ns: now, ..Booking::default() };
         terminal.think_s = program.transactions[kind].think_s;
@@ -59,11 +60,19 @@ impl EventLoop<'_> {
             let Some(link) = terminal.link.as_mut() else { return };
             match action {
                 Action::Statement { text, want, columns } => {
+                    if terminal.queueing && terminal.vm.transaction_open() {
+                        if !self.enqueue(index, text, want) {
+                            return;
+                        }
+                        event = Event::Done;
+                        continue;
+                    }
                     let sql = self.texts.get(text);
                     if sql.kind != StatementKind::Read && !terminal.vm.transaction_open() {
                         terminal.outcome_unknown = true;
                     }
-                    (terminal.text, terminal.want, terminal.columns) = (text, want, columns);
+                    (terminal.text, terminal.want) = (text, want);
+                    terminal.columns = if terminal.pipelined { 0 } else { columns };
                     terminal.step = Step::Statement;
                     if link.needs_preparing(text) {
                         terminal.step = Step::Preparing;
@@ -71,21 +80,36 @@ impl EventLoop<'_> {
                     link.statement(text, sql, terminal.vm.params(program));
                 }
                 Action::Begin { .. } => {
+                    if terminal.queueing {
+                        self.enqueue_control(index, false);
+                        event = Event::Done;
+                        continue;
+                    }
                     terminal.step = Step::Begin;
                     link.simple(&self.job.begin);
                 }
                 Action::Commit => {
+                    if !terminal.queue.is_empty() {
+                        self.enqueue_control(index, true);
+                        self.end_pipeline(index, Deferred::Commit);
+                        return;
+                    }
                     terminal.outcome_unknown = true;
                     terminal.step = Step::Commit;
                     link.simple("COMMIT");
                 }
                 Action::PipelineBegin => {
                     (terminal.pipelined, terminal.pipeline_matched) = (true, 0);
+                    terminal.queueing = program.pipelines() && link.pipelines();
                     event = Event::Done;
                     continue;
                 }
                 Action::PipelineEnd => {
-                    terminal.pipelined = false;
+                    (terminal.pipelined, terminal.queueing) = (false, false);
+                    if !terminal.queue.is_empty() {
+                        self.end_pipeline(index, Deferred::End);
+                        return;
+                    }
                     event = Event::Matched(terminal.pipeline_matched);
                     continue;
                 }
@@ -107,6 +131,10 @@ impl EventLoop<'_> {
                     return;
                 }
                 Action::Rollback => {
+                    if !terminal.queue.is_empty() {
+                        self.end_pipeline(index, Deferred::Rollback);
+                        return;
+                    }
                     if terminal.vm.transaction_open() || link.in_transaction() {
                         terminal.step = Step::Rollback(After::Ended(Ending::RolledBack));
                         link.simple("ROLLBACK");
@@ -126,7 +154,7 @@ impl EventLoop<'_> {
     }
 
     #[inline]
-    fn send(&mut self, index: usize) {
+    pub(super) fn send(&mut self, index: usize) {
         if let Some(link) = self.terminals[index].link.as_mut() {
             if let Err(error) = link.flush() {
                 self.lost(index, &error.to_string());
@@ -136,8 +164,13 @@ impl EventLoop<'_> {
 
     /// The workload is wrong: the transaction is rolled back, counted as failed, and the run ends.
     #[cold]
-    fn wrong(&mut self, index: usize, sentence: String) {
+    pub(super) fn wrong(&mut self, index: usize, sentence: String) {
         let terminal = &mut self.terminals[index];
+        if !terminal.queue.is_empty() {
+            // an error among the statements sent so far would have come first
+            self.end_pipeline(index, Deferred::Wrong(sentence));
+            return;
+        }
         self.fatal.get_or_insert(sentence);
         self.figures.error("workload");
         match terminal.link.as_mut() {
@@ -174,6 +207,7 @@ impl EventLoop<'_> {
                     self.send(index);
                 }
             }
+            Answer::Pipeline(answer) => self.pipeline_answered(index, &answer),
             Answer::Failed(error) => self.failed(index, &error),
             Answer::Lost(why) => self.lost(index, &why),
         }
@@ -186,14 +220,14 @@ impl EventLoop<'_> {
         let event = match terminal.step {
             Step::Statement => {
                 terminal.booking.rows += rows;
-                match self.texts.get(terminal.text).kind {
-                    StatementKind::Read => terminal.booking.reads += 1,
-                    StatementKind::Write => terminal.booking.writes += 1,
-                    StatementKind::Other => terminal.booking.others += 1,
-                }
+                terminal.booking.count(self.texts.get(terminal.text).kind);
                 if terminal.pipelined {
                     terminal.pipeline_matched += matched;
-                    Event::Done
+                    let (text, place) = (terminal.text, terminal.vm.place());
+                    match rows {
+                        2.. if terminal.want == Want::Row => Event::SecondRow { text, rows, place },
+                        _ => Event::Done,
+                    }
                 } else if terminal.want == Want::Matched {
                     Event::Matched(matched)
                 } else {
@@ -216,7 +250,8 @@ impl EventLoop<'_> {
 
     /// The server answered an error.
     #[cold]
-    fn failed(&mut self, index: usize, error: &ServerError) {
+    pub(super) fn failed(&mut self, index: usize, error: &ServerError) {
+        self.break_pipeline(index);
         let stale = self.job.errors.is_stale(&error.code, &error.message);
         let class = if stale || FORGOTTEN.contains(&error.code.as_str()) {
             ErrorClass::Retryable
@@ -237,11 +272,7 @@ impl EventLoop<'_> {
             return;
         }
         match terminal.step {
-            Step::Statement | Step::Preparing => match self.texts.get(terminal.text).kind {
-                StatementKind::Read => terminal.booking.reads += 1,
-                StatementKind::Write => terminal.booking.writes += 1,
-                StatementKind::Other => terminal.booking.others += 1,
-            },
+            Step::Statement | Step::Preparing => terminal.booking.count(self.texts.get(terminal.text).kind),
             _ => terminal.booking.others += 1,
         }
         terminal.outcome_unknown = false; // an answered error settles what became of the statement
@@ -278,6 +309,7 @@ impl EventLoop<'_> {
     }
 
     fn lost_with(&mut self, index: usize, code: &str, why: &str) {
+        self.break_pipeline(index);
         let terminal = &mut self.terminals[index];
         if terminal.link.is_none() {
             return;
@@ -351,7 +383,7 @@ impl EventLoop<'_> {
                 terminal.tries += 1;
                 terminal.booking.retries += 1;
                 terminal.outcome_unknown = false;
-                terminal.pipelined = false;
+                (terminal.pipelined, terminal.queueing) = (false, false);
                 self.resume(index, Event::Start);
             }
             After::Again => self.end(index, Ending::Failed),

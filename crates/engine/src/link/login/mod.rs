@@ -88,7 +88,9 @@ fn set_up(link: &mut Link, sql: &str, deadline: Instant, scratch: &mut [u8]) -> 
             Answer::Done { .. } => return Ok(()),
             Answer::Failed(error) => return Err(format!("{}: {}", error.code, error.message)),
             Answer::Lost(why) => return Err(why),
-            Answer::Prepared | Answer::NotPreparable => return Err("an answer out of place".into()),
+            Answer::Prepared | Answer::NotPreparable | Answer::Pipeline(_) => {
+                return Err("an answer out of place".into());
+            }
         }
     }
 }
