@@ -285,7 +285,7 @@ fn a_deadlock_is_rolled_back_and_tried_again() {
 }
 
 /// Statements that the server executed, without their connections; and what the run counted.
-fn executed(waiting: bool, faults: &Json) -> (Vec<(Json, Json)>, Counts, Vec<(String, u64)>) {
+fn executed(waiting: bool, faults: &Json) -> (Vec<[Json; 2]>, Counts, Vec<(String, u64)>) {
     let record = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("pipeline-{waiting}.jsonl"));
     let _ = std::fs::remove_file(&record);
     let server = server(Protocol::Postgresql, faults, Some(record.clone()));
@@ -295,7 +295,7 @@ fn executed(waiting: bool, faults: &Json) -> (Vec<(Json, Json)>, Counts, Vec<(St
     let statements = lines
         .lines()
         .map(|line| serde_json::from_str::<Json>(line).expect("a line"))
-        .map(|line| (line["sql"].clone(), line["values"].clone()))
+        .map(|line| [line["sql"].clone(), line["values"].clone()])
         .collect();
     (statements, outcome.counts, outcome.errors)
 }

@@ -202,10 +202,11 @@ impl<'a> EventLoop<'a> {
                 continue; // interrupted by a signal
             }
             for event in events.drain(..) {
+                let flags = event.flags;
                 match event.data.u64() {
                     BELL => self.bell(),
                     STOP => self.shared.hush(),
-                    index => self.event(index as usize, event.flags.intersects(hangup)),
+                    index => self.event(index as usize, flags.intersects(hangup)),
                 }
             }
         }
