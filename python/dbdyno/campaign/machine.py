@@ -23,8 +23,8 @@ def _constant_facts() -> dict[str, Any]:
         "cores": psutil.cpu_count(logical=True),
         "cores_physical": psutil.cpu_count(logical=False),
         "cores_usable": len(affinity()) if affinity is not None else psutil.cpu_count(logical=True),
-        "cpu_governor": _first_line(_SYS / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "clock_source": _first_line(_SYS / "devices/system/clocksource/clocksource0/current_clocksource"),
+        "cpu_governor": first_line(_SYS / "devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "clock_source": first_line(_SYS / "devices/system/clocksource/clocksource0/current_clocksource"),
         "memory_bytes": psutil.virtual_memory().total,
         "swap_bytes": psutil.swap_memory().total,
         "numa_nodes": len(list((_SYS / "devices/system/node").glob("node[0-9]*"))) or None,
@@ -83,7 +83,7 @@ def _rotational(folder: Path) -> bool | None:
     number = folder.stat().st_dev
     block = _SYS / "dev/block" / f"{os.major(number)}:{os.minor(number)}"
     for queue in (block / "queue", block / ".." / "queue"):
-        if (line := _first_line(queue / "rotational")) is not None:
+        if (line := first_line(queue / "rotational")) is not None:
             return line == "1"
     return None
 
@@ -91,27 +91,28 @@ def _rotational(folder: Path) -> bool | None:
 def container_limits() -> dict[str, float | int | None]:
     """CPUs and bytes that the control group allows (version 2, or 1); None where there is no limit."""
     base = Path("/sys/fs/cgroup")
-    own = base / _own_group()
+    own = base / own_group()
     cpus: float | None = None
     memory: int | None = None
     for folder in dict.fromkeys((own, *own.parents)):
         if base not in (folder, *folder.parents):
             break
-        quota = (_first_line(folder / "cpu.max") or "").split()
+        quota = (first_line(folder / "cpu.max") or "").split()
         if len(quota) == 2 and quota[0] != "max":
             share = int(quota[0]) / int(quota[1])
             cpus = share if cpus is None else min(cpus, share)
-        limit = _first_line(folder / "memory.max")
+        limit = first_line(folder / "memory.max")
         if limit is not None and limit.isdigit():
             memory = int(limit) if memory is None else min(memory, int(limit))
-    quota_us = _first_line(base / "cpu/cpu.cfs_quota_us")
-    period_us = _first_line(base / "cpu/cpu.cfs_period_us")
+    quota_us = first_line(base / "cpu/cpu.cfs_quota_us")
+    period_us = first_line(base / "cpu/cpu.cfs_period_us")
     if cpus is None and quota_us is not None and period_us is not None and int(quota_us) > 0:
         cpus = int(quota_us) / int(period_us)
     return {"cpus": cpus, "memory_bytes": memory}
 
 
-def _own_group() -> str:
+def own_group() -> str:
+    """Our control group's folder below that of version 2; "" where there is none."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -129,7 +130,8 @@ def _cpu_model() -> str | None:
     return found[1].strip() if found else platform.processor() or platform.machine()
 
 
-def _first_line(path: Path) -> str | None:
+def first_line(path: Path) -> str | None:
+    """The first line of a small file, None where it cannot be read."""
     try:
         return path.read_text().split("\n", 1)[0].strip()
     except (OSError, UnicodeDecodeError):

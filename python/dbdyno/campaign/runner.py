@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dbdyno._engine import Histogram
+from dbdyno.campaign.doctor import spoilers
 from dbdyno.campaign.environment import capture, capture_after, unreachable
 from dbdyno.campaign.hooks import campaign_variables, run_hook, trial_variables
 from dbdyno.campaign.observer import Observer
@@ -142,6 +143,7 @@ class _Campaign:
         variables = campaign_variables(self._entry.id)
         hooks = self._plan.hooks
         if left:
+            self._note_spoilers(left)
             run_hook("before_campaign", hooks.before_campaign, variables, self._stop)
             try:
                 self._run_trials(left)
@@ -267,6 +269,16 @@ class _Campaign:
         if ran not in (None, now):
             notes.append("the workload's source or options changed since earlier trials of this campaign")
         return notes
+
+    def _note_spoilers(self, left: Sequence[Trial]) -> None:
+        """What would plainly spoil the trials that are left, said before they run: they run all the same."""
+        for label, side in self._sides.items():
+            trials = [trial for trial in left if trial.target == label]
+            if trials:
+                workloads = [self._workloads[name] for name in dict.fromkeys(trial.workload for trial in trials)]
+                most = max(trial.load.connections for trial in trials)
+                for sentence in spoilers(side.target, side.capabilities, workloads, most):
+                    self._observer.note(f"{label}: {sentence}")
 
     def _note_changed(self, entries: Sequence[TrialEntry]) -> None:
         """Tell when a workload is no longer what the campaign's finished trials ran."""

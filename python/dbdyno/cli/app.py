@@ -17,6 +17,7 @@ from dbdyno.model.errors import DbdynoError, Interrupted, nearest
 #: Sub-commands in the order of the help; each is the object ``command`` of the module of that name.
 COMMANDS = {
     "quickstart": "quickstart",
+    "doctor": "doctor",
     "bench": "bench",
     "run": "run",
     "resume": "resume",

@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from dbdyno.model.finding import Finding, Need
 from dbdyno.targets.url import Address, Endpoint
 from dbdyno.workload.table import Index, Table
 
@@ -218,3 +219,7 @@ class Family(Protocol):
         and others the family has; {} where it has none. Monotone since the server's start."""
 
     def max_connections(self, connection: Connection) -> int | None: ...
+
+    def examine(self, connection: Connection, address: Address, need: Need) -> list[Finding]:
+        """What of this server's limits and settings would spoil a run with that need. Reads settings and status
+        only, in a few hundredths of a second."""

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pymysql
 
+from dbdyno.model.finding import Finding, Need
 from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.mysql import connect as _connect
+from dbdyno.targets.mysql import doctor as _doctor
 from dbdyno.targets.mysql import errors as _errors
 from dbdyno.targets.mysql import facts as _facts
 from dbdyno.targets.mysql import passwords as _passwords
@@ -70,6 +72,9 @@ class MysqlFamily:
 
     def max_connections(self, connection: Connection) -> int | None:
         return _facts.max_connections(connection)
+
+    def examine(self, connection: Connection, address: Address, need: Need) -> list[Finding]:
+        return _doctor.examine(connection, address, need)
 
 
 FAMILY = MysqlFamily()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dbdyno.model.finding import Finding, Need
 from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.mysql import MysqlFamily
 from dbdyno.targets.oceanbase import connect as _connect
+from dbdyno.targets.oceanbase import doctor as _doctor
 from dbdyno.targets.oceanbase import errors as _errors
 from dbdyno.targets.oceanbase import facts as _facts
 from dbdyno.targets.oceanbase.capabilities import capabilities as _capabilities
@@ -51,6 +53,9 @@ class OceanbaseFamily(MysqlFamily):
 
     def counters(self, connection: Connection, address: Address) -> dict[str, int]:
         return _facts.counters(connection)
+
+    def examine(self, connection: Connection, address: Address, need: Need) -> list[Finding]:
+        return _doctor.examine(connection, address, need)
 
 
 FAMILY = OceanbaseFamily()

@@ -38,8 +38,8 @@ def facts(connection: Connection, address: Address) -> Facts:
     """
     version = identify(connection)
     found = _mysql.variables(connection)
-    parameters = {f"parameter {name}": value for name, value in _parameters(connection)}
-    settings = kept([*found.items(), *parameters.items()], address)
+    named = {f"parameter {name}": value for name, value in parameters(connection)}
+    settings = kept([*found.items(), *named.items()], address)
     real = version.flavour in ("oceanbase", "seekdb")
     cipher = getattr(connection, "tls", "")
     return Facts(
@@ -53,7 +53,7 @@ def facts(connection: Connection, address: Address) -> Facts:
     )
 
 
-def _parameters(connection: Connection) -> list[tuple[str, str]]:
+def parameters(connection: Connection) -> list[tuple[str, str]]:
     """Names and values of SHOW PARAMETERS."""
     try:
         rows = connection.fetch("SHOW PARAMETERS")

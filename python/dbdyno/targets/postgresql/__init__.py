@@ -6,8 +6,10 @@ from pathlib import Path
 
 import psycopg
 
+from dbdyno.model.finding import Finding, Need
 from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.postgresql import connect as _connect
+from dbdyno.targets.postgresql import doctor as _doctor
 from dbdyno.targets.postgresql import errors as _errors
 from dbdyno.targets.postgresql import facts as _facts
 from dbdyno.targets.postgresql import passwords as _passwords
@@ -68,6 +70,9 @@ class PostgresqlFamily:
 
     def max_connections(self, connection: Connection) -> int | None:
         return _facts.max_connections(connection)
+
+    def examine(self, connection: Connection, address: Address, need: Need) -> list[Finding]:
+        return _doctor.examine(connection, address, need)
 
 
 FAMILY = PostgresqlFamily()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from dbdyno.model.finding import Finding, Need
 from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.sqlite import connect as _connect
+from dbdyno.targets.sqlite import doctor as _doctor
 from dbdyno.targets.sqlite import errors as _errors
 from dbdyno.targets.sqlite import facts as _facts
 from dbdyno.targets.sqlite.capabilities import capabilities as _capabilities
@@ -68,6 +70,9 @@ class SqliteFamily:
 
     def max_connections(self, connection: Connection) -> int | None:
         return None
+
+    def examine(self, connection: Connection, address: Address, need: Need) -> list[Finding]:
+        return _doctor.examine(connection, address, need)
 
 
 FAMILY = SqliteFamily()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dbdyno.model.finding import Finding, Need
 from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
 from dbdyno.targets.mysql import MysqlFamily
 from dbdyno.targets.tidb import connect as _connect
+from dbdyno.targets.tidb import doctor as _doctor
 from dbdyno.targets.tidb import errors as _errors
 from dbdyno.targets.tidb import facts as _facts
 from dbdyno.targets.tidb.capabilities import capabilities as _capabilities
@@ -52,6 +54,9 @@ class TidbFamily(MysqlFamily):
     def counters(self, connection: Connection, address: Address) -> dict[str, int]:
         """TiDB keeps Prometheus metrics, but no counters that SQL can read."""
         return {}
+
+    def examine(self, connection: Connection, address: Address, need: Need) -> list[Finding]:
+        return _doctor.examine(connection, address, need)
 
 
 FAMILY = TidbFamily()
