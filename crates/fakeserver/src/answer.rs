@@ -1,11 +1,10 @@
 //! What a statement is answered, before any protocol has encoded it.
 
-use std::time::Duration;
-
 use serde_json::Value as Json;
 
+use crate::delay::Delay;
 use crate::options::Protocol;
-use crate::script::{ColumnSpec, ErrorSpec, Fault, Moment, Rule, Script};
+use crate::script::{ColumnSpec, ErrorSpec, Fault, Rule, Script};
 use crate::sql;
 
 /// The types that canned columns have.
@@ -61,7 +60,8 @@ pub(crate) enum Body {
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) body: Body,
-    pub(crate) delay: Duration,
+    /// None: as late as every statement is.
+    pub(crate) delay: Option<Delay>,
     pub(crate) fault: Option<Fault>,
 }
 
@@ -76,10 +76,11 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The answer to a statement that is executed now.
-    pub(crate) fn answer(&self, script: &Script, statement: &str) -> Answer {
-        let Some(rule) = script.rule(statement, Moment::Execute) else {
-            return Answer { body: self.default_body(statement), delay: Duration::ZERO, fault: None };
+    /// The answer to a statement by the rule whose turn it is.
+    pub(crate) fn answer(&self, script: &Script, statement: &str, rule: Option<&Rule>) -> Answer {
+        let Some(rule) = rule else {
+            let body = self.default_body(statement);
+            return Answer { body, delay: None, fault: None };
         };
         let body = match rule.error() {
             Some(error) => Body::Failed(error.clone()),
@@ -107,6 +108,14 @@ impl Session {
             Body::Rows { columns, .. } => columns,
             _ => Vec::new(),
         }
+    }
+
+    /// Whether the default answer differs from one connection to another.
+    pub(crate) fn is_personal(statement: &str) -> bool {
+        let text = statement.to_lowercase();
+        ["connection_id", "pg_backend_pid", "database", "schema", "user"]
+            .iter()
+            .any(|word| text.contains(word))
     }
 
     fn default_body(&self, statement: &str) -> Body {
@@ -181,5 +190,7 @@ fn canned(rule: &Rule) -> Option<Body> {
         Json::Bool(value) => Some(u8::from(*value).to_string()),
         other => Some(other.to_string()),
     };
-    Some(Body::Rows { columns, rows: rows.iter().map(|row| row.iter().map(cell).collect()).collect() })
+    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    let count = rows.len() * rule.repeat();
+    Some(Body::Rows { columns, rows: rows.into_iter().cycle().take(count).collect() })
 }

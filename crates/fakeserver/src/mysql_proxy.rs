@@ -18,7 +18,7 @@ use dbdyno_wire::mysql::{
 };
 use dbdyno_wire::{Error, MESSAGE_CEILING_BYTES};
 
-use crate::mysql_session::record;
+use crate::mysql_answer::record;
 use crate::passage::{self, Passage, Verdict};
 use crate::server::Shared;
 use crate::sql;

@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::delay::{Delay, time_s};
+use crate::script::Stall;
+
 /// Which protocol is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
@@ -18,6 +21,8 @@ pub struct Options {
     pub protocol: Protocol,
     /// The port on 127.0.0.1; 0 takes a free one.
     pub port: u16,
+    /// A unix socket to listen on, too.
+    pub socket: Option<PathBuf>,
     /// The version that the server claims to be.
     pub server_version: String,
     /// The password to ask for; None accepts anybody.
@@ -28,6 +33,14 @@ pub struct Options {
     pub script: Option<PathBuf>,
     /// Where executed statements are written, one JSON line each.
     pub record: Option<PathBuf>,
+    /// How late every executed statement is answered, unless its rule says otherwise.
+    pub delay: Option<Delay>,
+    /// Seed of the delays that are drawn.
+    pub seed: u64,
+    /// When the whole server stands still, beside the script's own times.
+    pub stalls: Vec<Stall>,
+    /// Serve on when standard input closes.
+    pub stays: bool,
     /// The real server to pass everything to.
     pub proxy: Option<String>,
 }
@@ -36,16 +49,22 @@ pub struct Options {
 pub const USAGE: &str = "\
 Usage: fakeserver --protocol mysql|postgresql [OPTIONS]
 
-A scripted server on 127.0.0.1 for tests. It prints `listening on 127.0.0.1:PORT` and runs until its
+A scripted server on 127.0.0.1 for tests and benchmarks. It prints `listening on 127.0.0.1:PORT` and runs until its
 standard input closes or it gets SIGTERM. SIGUSR1 and its end print `statements N connections M` on
 standard error.
 
   --port N               port to listen on (0: any free one)                       [0]
+  --socket PATH          unix socket to listen on, too
   --server-version TEXT  version that it claims to be
   --password TEXT        password to ask for (mysql_native_password, md5); without it anybody may log in
   --cleartext            PostgreSQL: ask for the password in clear text
   --script FILE          JSON with answers and faults
   --record FILE          write each executed statement as {\"conn\":N,\"sql\":\"...\",\"values\":[...]}
+  --delay DELAY          how late every statement is answered: 2ms, exponential:2ms (mean),
+                         lognormal:2ms,0.5 (median, sigma of the logarithm), normal:2ms,300us, uniform:1ms,3ms
+  --seed N               seed of the delays that are drawn                         [1]
+  --stall AT:FOR         stand still AT after the first statement, FOR so long: 5s:1s; repeatable
+  --stay                 go on when standard input closes
   --proxy HOST:PORT      pass everything to a real server (no TLS), record its statements
 ";
 
@@ -62,7 +81,12 @@ impl Options {
             server_version: server_version.to_owned(),
             password: None,
             cleartext: false,
+            socket: None,
             script: None,
+            delay: None,
+            seed: 1,
+            stalls: Vec::new(),
+            stays: false,
             record: None,
             proxy: None,
         }
@@ -72,11 +96,15 @@ impl Options {
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let words: Vec<String> = words.into_iter().collect();
         let mut pairs = Vec::new();
-        let mut cleartext = false;
+        let (mut cleartext, mut stays) = (false, false);
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             if word == "--cleartext" {
                 cleartext = true;
+                continue;
+            }
+            if word == "--stay" {
+                stays = true;
                 continue;
             }
             let (name, value) = match word.split_once('=') {
@@ -95,13 +123,26 @@ impl Options {
                 Some(other) => return Err(format!("--protocol must be mysql or postgresql, not {other}")),
                 None => return Err("--protocol mysql or --protocol postgresql is needed".to_owned()),
             };
-        let mut options = Self { cleartext, ..Self::new(protocol) };
+        let mut options = Self { cleartext, stays, ..Self::new(protocol) };
         for (name, value) in pairs {
             match name.as_str() {
                 "--protocol" => {}
                 "--port" => {
                     options.port =
                         value.parse().map_err(|_| format!("--port must be 0 to 65535, not {value}"))?;
+                }
+                "--socket" => options.socket = Some(PathBuf::from(value)),
+                "--delay" => options.delay = Some(Delay::parse(&value)?),
+                "--seed" => {
+                    options.seed =
+                        value.parse().map_err(|_| format!("--seed must be a number, not {value}"))?;
+                }
+                "--stall" => {
+                    let times =
+                        value.split_once(':').and_then(|(at, long)| Some((time_s(at)?, time_s(long)?)));
+                    let (at_s, for_s) =
+                        times.ok_or_else(|| format!("--stall is AT:FOR, for example 5s:1s, not {value}"))?;
+                    options.stalls.push(Stall::new(at_s, for_s)?);
                 }
                 "--server-version" => options.server_version = value,
                 "--password" => options.password = Some(value),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
+use crate::delay::Delay;
 use crate::script::{ConnectFault, ErrorSpec, Fault, Moment, Script};
 
 /// The two sockets of a proxied connection.
@@ -87,7 +88,9 @@ pub(crate) fn verdict(script: &Script, sql: &str) -> Verdict {
     let Some(rule) = script.rule(sql, Moment::Execute) else {
         return Verdict::Pass;
     };
-    thread::sleep(rule.delay());
+    if let Some(delay) = rule.delay() {
+        thread::sleep(delay.draw(&mut Delay::random(0)));
+    }
     match (rule.error(), rule.fault(), rule.moment()) {
         (Some(error), ..) => Verdict::Fail(error.clone()),
         (None, Some(Fault::Reset), Moment::Answer) => Verdict::ResetAtAnswer,

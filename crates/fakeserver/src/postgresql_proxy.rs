@@ -12,7 +12,7 @@ use dbdyno_wire::postgresql::{self, BackendMessage, FrontendMessage, Startup, Va
 use dbdyno_wire::{Error, MESSAGE_CEILING_BYTES};
 
 use crate::passage::{self, Passage, Verdict};
-use crate::postgresql_session::{decode_values, record};
+use crate::postgresql_answer::{decode_values, record};
 use crate::script::ErrorSpec;
 use crate::server::Shared;
 use crate::sql;

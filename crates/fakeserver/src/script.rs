@@ -8,6 +8,8 @@ use std::time::Duration;
 use regex_lite::{Regex, RegexBuilder};
 use serde::Deserialize;
 
+use crate::delay::Delay;
+
 /// How an answer, or a connection, goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -127,9 +129,18 @@ struct RuleSpec {
     parameters: Option<Vec<String>>,
     affected: Option<u64>,
     error: Option<ErrorSpec>,
+    repeat: Option<usize>,
     #[serde(default)]
-    delay_ms: u64,
+    delay_ms: f64,
+    delay: Option<String>,
     fault: Option<Fault>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StallSpec {
+    at_s: f64,
+    for_s: f64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -155,30 +166,74 @@ struct ScriptSpec {
     #[serde(default)]
     rules: Vec<RuleSpec>,
     connect: Option<OneOrMany>,
+    #[serde(default)]
+    stalls: Vec<StallSpec>,
+    stalls_from: Option<String>,
 }
 
-/// A statement's rule.
+/// Whether a statement is meant: it begins with a text, or a regular expression is found in it; letter case
+/// does not count.
 #[derive(Debug)]
-pub(crate) struct Rule {
-    spec: RuleSpec,
+struct Pattern {
     prefix: String,
     regex: Option<Regex>,
-    seen: AtomicU64,
 }
 
-impl Rule {
-    fn new(spec: RuleSpec) -> Self {
+impl Pattern {
+    fn new(text: &str) -> Self {
         Self {
-            prefix: spec.pattern.to_lowercase(),
-            regex: RegexBuilder::new(&spec.pattern).case_insensitive(true).build().ok(),
-            spec,
-            seen: AtomicU64::new(0),
+            prefix: text.to_lowercase(),
+            regex: RegexBuilder::new(text).case_insensitive(true).build().ok(),
         }
     }
 
     fn matches(&self, sql: &str) -> bool {
         sql.to_lowercase().starts_with(&self.prefix)
             || self.regex.as_ref().is_some_and(|regex| regex.is_match(sql))
+    }
+}
+
+/// A time in which the whole server stands still, counted from the first statement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stall {
+    /// When it begins.
+    pub at: Duration,
+    /// How long it lasts.
+    pub lasts: Duration,
+}
+
+impl Stall {
+    /// Error: a time that is negative or longer than an hour.
+    pub(crate) fn new(at_s: f64, for_s: f64) -> Result<Self, String> {
+        let time = |seconds: f64| match seconds {
+            0.0..=3_600.0 => Ok(Duration::from_secs_f64(seconds)),
+            _ => Err(format!("a stall begins and lasts 0 to 3600 seconds, not {seconds}")),
+        };
+        Ok(Self { at: time(at_s)?, lasts: time(for_s)? })
+    }
+}
+
+/// A statement's rule.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    spec: RuleSpec,
+    pattern: Pattern,
+    delay: Option<Delay>,
+    seen: AtomicU64,
+}
+
+impl Rule {
+    fn new(spec: RuleSpec) -> Result<Self, String> {
+        let named = spec.delay.as_deref().map(Delay::parse).transpose()?;
+        let delay = match named {
+            None if spec.delay_ms > 0.0 => Some(Delay::Fixed(Duration::from_secs_f64(spec.delay_ms / 1e3))),
+            named => named,
+        };
+        Ok(Self { pattern: Pattern::new(&spec.pattern), delay, spec, seen: AtomicU64::new(0) })
+    }
+
+    fn matches(&self, sql: &str) -> bool {
+        self.pattern.matches(sql)
     }
 
     pub(crate) fn columns(&self) -> Option<&[ColumnSpec]> {
@@ -201,8 +256,14 @@ impl Rule {
         self.spec.error.as_ref()
     }
 
-    pub(crate) fn delay(&self) -> Duration {
-        Duration::from_millis(self.spec.delay_ms)
+    /// None: as late as every statement is.
+    pub(crate) fn delay(&self) -> Option<Delay> {
+        self.delay
+    }
+
+    /// How often `rows` are given, one after the other.
+    pub(crate) fn repeat(&self) -> usize {
+        self.spec.repeat.unwrap_or(1)
     }
 
     pub(crate) fn fault(&self) -> Option<Fault> {
@@ -231,6 +292,8 @@ pub(crate) struct Reception {
 pub struct Script {
     rules: Vec<Rule>,
     connect: Vec<ConnectSpec>,
+    stalls: Vec<Stall>,
+    stalls_from: Option<Pattern>,
 }
 
 impl Script {
@@ -248,7 +311,16 @@ impl Script {
             Some(OneOrMany::One(one)) => vec![one],
             Some(OneOrMany::Many(many)) => many,
         };
-        Ok(Self { rules: spec.rules.into_iter().map(Rule::new).collect(), connect })
+        Ok(Self {
+            rules: spec.rules.into_iter().map(Rule::new).collect::<Result<_, _>>()?,
+            connect,
+            stalls: spec
+                .stalls
+                .iter()
+                .map(|one| Stall::new(one.at_s, one.for_s))
+                .collect::<Result<_, _>>()?,
+            stalls_from: spec.stalls_from.as_deref().map(Pattern::new),
+        })
     }
 
     /// Whether a proxy can do all that the script asks for. Error: what it cannot.
@@ -274,14 +346,43 @@ impl Script {
     /// The rule that answers a statement: the first one that matches it and whose turn it is. Counts the
     /// match for every rule of that moment that matches.
     pub(crate) fn rule(&self, sql: &str, at: Moment) -> Option<&Rule> {
+        self.choose(&self.matching(sql, at)).map(|index| &self.rules[index])
+    }
+
+    /// The numbers of the rules of a moment that match a statement, counting nothing.
+    pub(crate) fn matching(&self, sql: &str, at: Moment) -> Vec<usize> {
+        let matches = |(_, rule): &(usize, &Rule)| rule.acts_at(at) && rule.matches(sql);
+        self.rules.iter().enumerate().filter(matches).map(|(index, _)| index).collect()
+    }
+
+    /// Among matching rules the first whose turn it is; counts a match for each of them.
+    pub(crate) fn choose(&self, matching: &[usize]) -> Option<usize> {
         let mut chosen = None;
-        for rule in self.rules.iter().filter(|rule| rule.acts_at(at) && rule.matches(sql)) {
-            let turn = rule.seen.fetch_add(1, Ordering::SeqCst) + 1;
-            if chosen.is_none() && rule.spec.nth.is_none_or(|nth| nth == turn) {
-                chosen = Some(rule);
+        for index in matching {
+            let rule = &self.rules[*index];
+            let is_its_turn = match rule.spec.nth {
+                None => true,
+                Some(nth) => rule.seen.fetch_add(1, Ordering::SeqCst) + 1 == nth,
+            };
+            if chosen.is_none() && is_its_turn {
+                chosen = Some(*index);
             }
         }
         chosen
+    }
+
+    pub(crate) fn rule_of(&self, index: usize) -> &Rule {
+        &self.rules[index]
+    }
+
+    /// When the server stands still.
+    pub(crate) fn stalls(&self) -> &[Stall] {
+        &self.stalls
+    }
+
+    /// Whether a statement begins the time from which stalls are counted.
+    pub(crate) fn begins_stalls(&self, sql: &str) -> bool {
+        self.stalls_from.as_ref().is_none_or(|pattern| pattern.matches(sql))
     }
 
     /// The rule that says which columns and parameters a statement has, counting nothing.
