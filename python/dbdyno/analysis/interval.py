@@ -13,11 +13,9 @@ inverse are treated alike and the interval of the swapped comparison is exactly 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from scipy.special import stdtrit
 
 # Figures come from clocks and counts: no two of them are known to agree better than this (relative). It also
 # keeps the last bit of a floating-point logarithm from becoming a difference.
@@ -42,12 +40,12 @@ def paired(baseline: Sequence[float], other: Sequence[float], confidence: float)
     """
     if len(baseline) != len(other):
         raise ValueError("pairs need as many figures on both sides")
-    differences = _logs(other) - _logs(baseline)
+    differences = [after - before for before, after in zip(_logs(baseline), _logs(other), strict=True)]
     if len(differences) < 2:
         raise ValueError("an interval needs at least two rounds")
     n = len(differences)
-    error = float(np.std(differences, ddof=1)) / math.sqrt(n)
-    return _interval(float(np.mean(differences)), error, n - 1, confidence, n)
+    error = statistics.stdev(differences) / math.sqrt(n)
+    return _interval(statistics.fmean(differences), error, n - 1, confidence, n)
 
 
 def unpaired(baseline: Sequence[float], other: Sequence[float], confidence: float) -> Interval:
@@ -59,8 +57,8 @@ def unpaired(baseline: Sequence[float], other: Sequence[float], confidence: floa
     left, right = _logs(baseline), _logs(other)
     if min(len(left), len(right)) < 2:
         raise ValueError("an interval needs at least two rounds on each side")
-    difference = float(np.mean(right) - np.mean(left))
-    parts = [float(np.var(side, ddof=1)) / len(side) for side in (left, right)]
+    difference = statistics.fmean(right) - statistics.fmean(left)
+    parts = [statistics.variance(side) / len(side) for side in (left, right)]
     total = sum(parts)
     # Without any spread the degrees of freedom do not matter: the interval is the resolution's alone.
     freedom = 1.0
@@ -81,16 +79,17 @@ def geometric_means(cells: Sequence[Mapping[int, float]]) -> dict[int, float]:
     if not cells:
         return {}
     rounds = sorted(set.intersection(*(set(cell) for cell in cells)))
-    return {number: math.exp(float(np.mean(_logs([cell[number] for cell in cells])))) for number in rounds}
+    return {number: math.exp(statistics.fmean(_logs([cell[number] for cell in cells]))) for number in rounds}
 
 
-def _logs(values: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    array = np.asarray(values, dtype=np.float64)
-    if not np.all(np.isfinite(array)) or np.any(array <= 0):
+def _logs(values: Sequence[float]) -> list[float]:
+    if not all(math.isfinite(value) and value > 0 for value in values):
         raise ValueError("a ratio needs figures above zero")
-    return np.log(array)
+    return [math.log(value) for value in values]
 
 
 def _interval(mean: float, error: float, freedom: float, confidence: float, rounds: int) -> Interval:
+    from scipy.special import stdtrit  # here: it takes longer to import than a command to show one trial
+
     half = max(float(stdtrit(freedom, (1 + confidence) / 2)) * error, RESOLUTION)
     return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), rounds)

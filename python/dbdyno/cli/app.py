@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 
 import click
 
@@ -14,24 +13,28 @@ from dbdyno.cli.output import flush, forget_unwritten, never_say, say
 from dbdyno.cli.words import take_password, usage_sentence
 from dbdyno.model.errors import DbdynoError, Interrupted, nearest
 
-#: Sub-commands in the order of the help; each is the object ``command`` of the module of that name.
+#: Sub-commands in the order of the help, each with what the help says of it: the first sentence of the command's
+#: own text, here as well so that ``dbdyno --help`` need not import them all. Each is the object ``command`` of the
+#: module of that name.
 COMMANDS = {
-    "quickstart": "quickstart",
-    "doctor": "doctor",
-    "bench": "bench",
-    "run": "run",
-    "resume": "resume",
-    "prepare": "prepare",
-    "check": "check",
-    "cleanup": "cleanup",
-    "list": "list_campaigns",
-    "show": "show",
-    "compare": "compare",
-    "report": "report",
-    "export": "export",
-    "workloads": "workloads",
-    "server": "server",
+    "quickstart": "Compare two embedded databases: no server, about a minute.",
+    "doctor": "What would spoil a run on a database, and how to mend it.",
+    "bench": "Run a workload on a database; throughput and latency.",
+    "run": "Run a plan, say who is faster, write the report.",
+    "resume": "Go on with an interrupted or killed campaign.",
+    "prepare": "Make and fill a workload's tables.",
+    "check": "Check a workload's data.",
+    "cleanup": "Drop a workload's tables.",
+    "list": "List the campaigns of a store.",
+    "show": "Show the figures of a campaign or of one trial.",
+    "compare": "Who is faster, by how much, how sure.",
+    "report": "Write the report of a campaign.",
+    "export": "The figures of a campaign as CSV or JSON.",
+    "workloads": "List the workloads, or the options of one.",
+    "server": "Start and stop databases of dbdyno's own.",
 }
+#: Modules that cannot have their command's name.
+_MODULES = {"list": "list_campaigns"}
 
 
 class Commands(click.Group):
@@ -43,9 +46,13 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = importlib.import_module(f"dbdyno.cli.{COMMANDS[name]}")
+        module = importlib.import_module(f"dbdyno.cli.{_MODULES.get(name, name)}")
         command: click.Command = module.command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -75,7 +82,7 @@ class _NobodyReadsError(Exception):
     epilog="Begin with 'dbdyno quickstart': it needs no server. 'dbdyno COMMAND --help' has examples.",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-@click.version_option(version("dbdyno"), prog_name="dbdyno", message="%(prog)s %(version)s")
+@click.version_option(package_name="dbdyno", prog_name="dbdyno", message="%(prog)s %(version)s")
 def command(debug: bool) -> None:
     """A dynamometer for OLTP databases: load data, drive transactions, measure, compare, report."""
 

@@ -28,7 +28,7 @@ class _Families(Mapping[str, Family]):
     def __getitem__(self, name: str) -> Family:
         if name not in _SCHEMES:
             raise KeyError(name)
-        return cast(Family, importlib.import_module(f"dbdyno.targets.{name}").FAMILY)
+        return cast(Family, importlib.import_module(f"dbdyno.targets.{name}.family").FAMILY)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_SCHEMES)

@@ -10,8 +10,6 @@ import subprocess
 from pathlib import Path
 from typing import ClassVar
 
-import pymysql
-
 from dbdyno.model.errors import RunError
 from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
 from dbdyno.targets.managed_process import LOOPBACK, Record, run_step
@@ -94,6 +92,9 @@ class _MysqlProtocolServer(ServerKind):
         return words
 
     def probe(self, place: Place) -> str:
+        # Imported here: most commands look at the managed servers without asking one anything.
+        import pymysql
+
         try:
             connection = pymysql.connect(
                 host=LOOPBACK,

@@ -10,14 +10,15 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
-
-import pymysql
-import pymysql.cursors
+from typing import TYPE_CHECKING, ClassVar
 
 from dbdyno.model.errors import RunError, UsageError
 from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
 from dbdyno.targets.managed_process import LOOPBACK, SOCKET_PATH_MAX, Record
+
+if TYPE_CHECKING:
+    import pymysql
+    import pymysql.cursors
 
 
 class SeekdbServer(ServerKind):
@@ -74,6 +75,9 @@ class SeekdbServer(ServerKind):
         place.socket.unlink(missing_ok=True)
 
     def probe(self, place: Place) -> str:
+        # Imported here: most commands look at the managed servers without asking one anything.
+        import pymysql
+
         try:
             with self._connection(place) as connection, connection.cursor() as cursor:
                 cursor.execute("SELECT @@version, @@ob_tcp_invited_nodes")
@@ -108,6 +112,8 @@ class SeekdbServer(ServerKind):
     @staticmethod
     @contextlib.contextmanager
     def _connection(place: Place) -> Iterator[pymysql.Connection[pymysql.cursors.Cursor]]:
+        import pymysql
+
         connection = pymysql.connect(
             host=LOOPBACK,
             port=place.port,

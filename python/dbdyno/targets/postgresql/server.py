@@ -12,8 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
 
-import psycopg
-
 from dbdyno.model.errors import RunError
 from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
 from dbdyno.targets.managed_process import LOOPBACK, Record, run_step
@@ -130,6 +128,9 @@ class PostgresqlServer(ServerKind):
         return command
 
     def probe(self, place: Place) -> str:
+        # Imported here: most commands look at the managed servers without asking one anything.
+        import psycopg
+
         try:
             connection = psycopg.connect(
                 host=LOOPBACK,
