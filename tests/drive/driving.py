@@ -1,10 +1,10 @@
-"""Running one job in a test: small workloads over one table, and a function that drives them."""
+"""Running one job in a test: small workloads over one table, and a function that drives them by either drive."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from dbdyno.drive import Job, Stop, drive_for
+from dbdyno.drive import DbApiDrive, Drive, EngineDrive, Job, Stop, drive_for
 from dbdyno.model.sample import Outcome, Sample
 from dbdyno.model.trial import Load
 from dbdyno.targets.family import Capabilities
@@ -15,6 +15,20 @@ ACCOUNTS = Table(
     "drive_accounts",
     (Column("id", INT), Column("balance", INT, default=0), Column("note", varchar(40), default="")),
     key=("id",),
+)
+
+
+DriveName = Literal["engine", "dbapi"]
+
+#: Each server with each drive that speaks to it; one server of the engine's own two protocols with both is enough.
+PAIRS: tuple[tuple[str, DriveName], ...] = (
+    ("sqlite", "dbapi"),
+    ("postgresql", "dbapi"),
+    ("postgresql", "engine"),
+    ("mariadb", "dbapi"),
+    ("mariadb", "engine"),
+    ("mysql", "engine"),
+    ("seekdb", "engine"),
 )
 
 
@@ -40,17 +54,25 @@ def fetch(target: Target, sql: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
+def drive_named(name: DriveName | None, target: Target) -> Drive:
+    """That drive, or the one that users get."""
+    if name is None:
+        return drive_for(target)
+    return EngineDrive() if name == "engine" else DbApiDrive()
+
+
 def drive(
     workload: Workload,
     target: Target | str,
     *,
+    by: DriveName | None = None,
     stop: Stop | None = None,
     replay: bool = False,
     ack_path: Any = None,
     capabilities: Capabilities | None = None,
     **load: Any,
 ) -> tuple[Outcome, list[Sample]]:
-    """Run a job; its outcome and all its samples."""
+    """Run a job; its outcome and all its samples. ``by``: the drive; None: the one that users get."""
     opened = open_target(target) if isinstance(target, str) else target
     samples: list[Sample] = []
     job = Job(
@@ -61,7 +83,7 @@ def drive(
         ack_path=ack_path,
         replay=replay,
     )
-    outcome = drive_for(opened).run(job, samples.append, stop or Stop())
+    outcome = drive_named(by, opened).run(job, samples.append, stop or Stop())
     return outcome, samples
 
 
