@@ -22,9 +22,9 @@ check: ## formatting, lints, types, stubs, import directions, documentation
 	@scripts/bootstrap dev
 	@scripts/check
 
-bench: ## dbdyno beside its peers, in one run
+bench: ## dbdyno beside its peers, in one run (20 minutes; BENCH=--quick: 3)
 	@scripts/bootstrap dev
-	@.venv/bin/python bench/run.py $(BENCH)
+	@. scripts/environment; .venv/bin/python bench/run.py $(BENCH)
 
 soak: ## what is long: twenty kills, long runs, fuzzing, campaigns against oneself
 	@scripts/bootstrap dev

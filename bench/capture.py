@@ -80,7 +80,8 @@ class Capture:
         order = np.lexsort((stamps[kept], client))
         client, asked, stamps = client[order], asked[kept][order], stamps[kept][order]
         paired = asked[:-1] & ~asked[1:] & (client[:-1] == client[1:])
-        return (stamps[1:] - stamps[:-1])[paired]
+        between = np.diff(stamps).astype(np.int64)
+        return np.asarray(between[paired], np.int64)
 
 
 def _little(frames: NDArray[np.uint8], at: int, size: int) -> NDArray[np.int64]:

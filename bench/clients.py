@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pymysql
-
 from window import Client, Missing
 
 HERE = Path(__file__).parent
@@ -31,7 +30,9 @@ def sysbench(script: str, where: str, connections: int, seconds: int, *, quick: 
     if shutil.which("sysbench") is None:
         raise Missing("sysbench is not installed")
     warm_s = WARM_MANY_S if connections >= MANY_CONNECTIONS and not quick else 3.0
-    place = [f"--mysql-socket={where}"] if where.startswith("/") else ["--mysql-host=127.0.0.1", f"--mysql-port={where}"]
+    place = (
+        [f"--mysql-socket={where}"] if where.startswith("/") else ["--mysql-host=127.0.0.1", f"--mysql-port={where}"]
+    )
     command = [
         "sysbench", script, *place, "--mysql-user=root", "--mysql-db=dbdyno", f"--threads={connections}",
         f"--time={int(warm_s + seconds + 120)}", "--events=0", "--rand-type=uniform", "--tables=4",
@@ -104,8 +105,7 @@ def pingpong(where: str, connections: int, folder: Path) -> Iterator[Client]:
         subprocess.run([compiler, "-O2", "-o", binary, HERE / "pingpong.c"], check=True)
     place = {"unix_socket": where} if where.startswith("/") else {"host": "127.0.0.1", "port": int(where)}
     opened = [
-        pymysql.connect(user="root", database="dbdyno", client_flag=DEPRECATE_EOF, **place)  # type: ignore[arg-type]
-        for _ in range(connections)
+        pymysql.connect(user="root", database="dbdyno", client_flag=DEPRECATE_EOF, **place) for _ in range(connections)
     ]
     try:
         sockets: list[socket.socket] = [connection._sock for connection in opened]  # type: ignore[attr-defined]
@@ -117,7 +117,7 @@ def pingpong(where: str, connections: int, folder: Path) -> Iterator[Client]:
         yield Client("ping-pong", command, lambda line: (float(line), float(line), True), 1.0, fds, batch=True)
     finally:
         for connection in opened:
-            connection._force_close()
+            connection._force_close()  # type: ignore[attr-defined]
 
 
 def _execute(statement: int) -> bytes:

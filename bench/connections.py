@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from engine_client import run
-from fake import fake
 from table import Result
 from window import Missing
+
+from fake import fake
 
 OPEN_S = 30.0
 SILENT_S = 10.0

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clients import dbdyno, find_pgbench, pgbench, pingpong, sysbench
-from fake import BOUND_SHARE, Fake, fake
 from table import Ratio, Result
 from window import Client, Missing, Window, watch
 
 from dbdyno.targets import managed
+from fake import BOUND_SHARE, Fake, fake
 
 POINT = "oltp_point_select"
 WORDS = ("--opt", "tables=4", "--opt", "table_size=20000")
@@ -59,7 +59,9 @@ def _round(pair: Pair, server: Fake | None, number: int, seconds: int, folder: P
         windows[who] = watch(clients[who], seconds, pid)
         print(f"  {clients[who].name}: {told(windows[who])}", file=sys.stderr, flush=True)
     pair.done += 1
-    bound = [name for name, who in (("sysbench", "peer"), ("dbdyno", "ours")) if windows[who].server_share > BOUND_SHARE]
+    bound = [
+        name for name, who in (("sysbench", "peer"), ("dbdyno", "ours")) if windows[who].server_share > BOUND_SHARE
+    ]
     for row, figure in pair.rows:
         row.add(figure(windows["ours"]), figure(windows["peer"]))
         row.notes += [f"server-bound with {' and '.join(bound)}"] if bound and pid else []
@@ -92,8 +94,8 @@ def null_pairs(folder: Path, seconds: int, *, quick: bool) -> list[Pair]:
             Pair(
                 f"fake server over TCP, {connections} connections",
                 lambda: _fake(folder, False),
-                lambda server, n=connections: sysbench(POINT, server.where, n, seconds, quick=quick),  # type: ignore[misc,union-attr]
-                lambda server, n=connections: dbdyno(POINT, server.url, n, seconds, *WORDS),  # type: ignore[misc,union-attr]
+                lambda server, n=connections: sysbench(POINT, server.where, n, seconds, quick=quick),  # type: ignore[misc]
+                lambda server, n=connections: dbdyno(POINT, server.url, n, seconds, *WORDS),  # type: ignore[misc]
                 [
                     (
                         Ratio(f"CPU per query, fake server over TCP, {connections} connections", "sysbench", bar),
@@ -130,7 +132,6 @@ def null_pairs(folder: Path, seconds: int, *, quick: bool) -> list[Pair]:
         )
     )
     return pairs
-
 
 
 def _fake(folder: Path, socket: bool) -> Iterator[Fake]:

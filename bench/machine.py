@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 
@@ -81,10 +82,8 @@ class StallWatch:
 
 def _doze(core: int, stop, worst) -> None:  # type: ignore[no-untyped-def]
     os.sched_setaffinity(0, {core})
-    try:
+    with suppress(PermissionError):  # without the right to it, it notices other programs, too
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
-    except PermissionError:
-        pass  # without the right to it, it notices other programs, too
     while not stop.is_set():
         begin = time.perf_counter()
         time.sleep(0.002)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 from engine_client import above, capacity, run
-from fake import fake
 from table import Result
 from window import Missing
 
 from dbdyno._engine import Arrivals
+from fake import fake
 
 CONNECTIONS = 64
 SEED = 1  # of model.trial.Load
@@ -31,9 +31,9 @@ LATE_SHARE = 0.01
 def measure(folder: Path, seconds: float = 12.0, rate_seconds: float = 10.0) -> list[Result]:
     """Both rows."""
     results = []
-    for row in (lambda: stall(folder, seconds), lambda: rates(folder, rate_seconds)):
+    for row, length in ((stall, seconds), (rates, rate_seconds)):
         try:
-            results.append(row())
+            results.append(row(folder, length))
         except Missing as error:
             results.append(Result("an open loop", "", "–", None, str(error)))
     return results
@@ -78,11 +78,11 @@ def stall(folder: Path, seconds: float) -> Result:
 def predicted(rate: int, most: float, seconds: float, held_s: float) -> float:
     """Response time p99.9, s: the run's own arrivals through one queue that serves ``most`` a second and nothing
     while the server is stopped (a work-conserving queue with an interruption)."""
-    arrivals = Arrivals(SEED, rate)
+    schedule = Arrivals(SEED, rate)
     stall_begin, stall_end = STALL_AT_S, STALL_AT_S + held_s
     times = []
     free = 0.0
-    while (due := arrivals.next_ns() / 1e9) < seconds:
+    while (due := schedule.next_ns() / 1e9) < seconds:
         begin = max(due, free)
         free = begin + 1 / most
         if begin < stall_end and free > stall_begin:
@@ -91,15 +91,22 @@ def predicted(rate: int, most: float, seconds: float, held_s: float) -> float:
     return float(np.percentile(times, 99.9))
 
 
+def arrivals(rate: int, seconds: float) -> int:
+    """How many the seeded schedule has in that time."""
+    schedule = Arrivals(SEED, rate)
+    number = 0
+    while schedule.next_ns() < seconds * 1e9:
+        number += 1
+    return number
+
+
 def rates(folder: Path, seconds: float) -> Result:
     """Every arrival of the seeded schedule is begun, in time, or the run says that it failed."""
     worst, said, met = 0.0, [], True
     for rate in RATES:
         with fake(folder) as server:
-            ended = run(
-                server.url, "--connections", str(CONNECTIONS), "--seconds", str(seconds), "--rate", str(rate)
-            )
-        due = sum(1 for _ in iter(lambda source=Arrivals(SEED, rate): source.next_ns() >= seconds * 1e9, True))  # type: ignore[misc]
+            ended = run(server.url, "--connections", str(CONNECTIONS), "--seconds", str(seconds), "--rate", str(rate))
+        due = arrivals(rate, seconds)
         started = ended.figures["scheduled"] - ended.figures["unfinished"]
         off = abs(started / due - 1)
         late_s = ended.lag.max / 1e9
@@ -108,7 +115,9 @@ def rates(folder: Path, seconds: float) -> Result:
         met = met and kept != failed
         if kept:
             worst = max(worst, off)
-        said.append(f"{rate:,}/s {'failed, and says so' if failed else f'{started:,} of {due:,}, latest {late_s * 1e3:.1f} ms'}")
+        said.append(
+            f"{rate:,}/s {'failed, and says so' if failed else f'{started:,} of {due:,}, latest {late_s * 1e3:.1f} ms'}"
+        )
         print(f"  open loop: {said[-1]}", file=sys.stderr, flush=True)
     return Result(
         f"open loop, {RATES[0]} to {RATES[-1]:,} a second, {seconds:g} s each",

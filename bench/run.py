@@ -17,12 +17,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import connections
 import cpu
+import instructions
+import latency
+import openloop
 from machine import Quiet, spin
 from table import Result, document
 
 HERE = Path(__file__).parent
-SECTIONS = ("cpu",)
+SECTIONS = ("cpu", "instructions", "connections", "latency", "openloop")
 
 
 def main() -> None:
@@ -37,16 +41,24 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rounds, arguments.seconds = 1, 2
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     began = time.monotonic()
     results: list[Result] = []
     noise: list[Quiet] = [spin()]
-    sections: dict[str, Callable[[Path], list[Result]]] = {"cpu": lambda folder: comparisons(arguments, folder, noise)}
+    quick = arguments.quick
+    sections: dict[str, Callable[[Path], list[Result]]] = {
+        "cpu": lambda folder: comparisons(arguments, folder, noise),
+        "instructions": lambda folder: instructions.measure(folder, 40_000 if quick else instructions.LONG),
+        "connections": lambda folder: connections.measure(folder, seconds=12 if quick else 24),
+        "latency": lambda folder: latency.measure(folder, 1.0 if quick else 2.0, 1 if quick else latency.WINDOWS),
+        "openloop": lambda folder: openloop.measure(folder, 6.0 if quick else 12.0, 2.0 if quick else 10.0),
+    }
     with tempfile.TemporaryDirectory(prefix="dbdyno-bench-") as name:
         for section, measure in sections.items():
             if arguments.only and section not in arguments.only:
                 continue
+            print(f"section {section}", file=sys.stderr, flush=True)
             results += measure(Path(name))
             noise.append(spin())
     minutes = (time.monotonic() - began) / 60

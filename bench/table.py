@@ -60,7 +60,8 @@ class Ratio:
         median = statistics.median(self.ratios)
         met = median <= self.at_most if self.at_most is not None else median >= (self.at_least or 0.0)
         figures = (
-            f"{statistics.median(self.ours):{self.form}} against {statistics.median(self.theirs):{self.form}} {self.unit}"
+            f"{statistics.median(self.ours):{self.form}} against"
+            f" {statistics.median(self.theirs):{self.form}} {self.unit}"
         )
         return Result(self.measure, bar, spread(self.ratios, ".2f"), met, "; ".join(filter(None, [figures, notes])))
 
@@ -76,11 +77,11 @@ def document(results: Sequence[Result], noise: Sequence[Quiet], rounds: int, sec
     lines = [
         "# How fast, how exact",
         "",
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit()}, {os.cpu_count()} cores, Linux {platform.release()},"
-        f" Python {platform.python_version()}; `make bench`, {minutes:.0f} minutes.",
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, commit {commit()}, {os.cpu_count()} cores,"
+        f" Linux {platform.release()}, Python {platform.python_version()}; `make bench`, {minutes:.0f} minutes.",
         "",
-        f"{rounds} rounds of {seconds} s, peer and dbdyno in turn in every round on the same server of the same machine:",
-        "median (least–most) of the rounds; a ratio is dbdyno ÷ peer of the same round. Client CPU is user and system",
+        f"{rounds} rounds of {seconds} s, peer and dbdyno in turn in every round on the same machine: median",
+        "(least–most) of the rounds; a ratio is dbdyno ÷ peer of the same round. Client CPU is user and system",
         "time of all threads of the client's process over the measured seconds alone. sysbench with 512 connections or",
         "more is measured after 20 s of warming up. *Server-bound*: the fake server used over 90 % of its core.",
         "",

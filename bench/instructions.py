@@ -1,0 +1,51 @@
+"""User-space instructions of a point select, counted by valgrind.
+
+Two runs of different length against the fake server; the difference leaves out start-up, logging in and preparing.
+Everything in the process is counted, the Python that collects samples too.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from engine_client import DRIVER, WORDS
+from table import Result
+from window import Missing
+
+from fake import fake
+
+CONNECTIONS = 64
+BAR = 1_000
+SHORT, LONG = 20_000, 120_000
+
+
+def measure(folder: Path, long: int = LONG) -> list[Result]:
+    """The row."""
+    name = f"user-space instructions per point select (callgrind, {CONNECTIONS} connections)"
+    try:
+        if shutil.which("valgrind") is None:
+            raise Missing("valgrind is not installed")
+        with fake(folder) as server:
+            counts = [counted(folder, server.url, transactions) for transactions in (SHORT, long)]
+    except Missing as error:
+        return [Result(name, f"≤ {BAR:,}", "–", None, str(error))]
+    each = (counts[1] - counts[0]) / (long - SHORT)
+    return [Result(name, f"≤ {BAR:,}", f"{each:,.0f}", each <= BAR, f"between {SHORT:,} and {long:,} transactions")]
+
+
+def counted(folder: Path, url: str, transactions: int) -> int:
+    """Instructions of a run of so many transactions."""
+    command = [
+        "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.{transactions}",
+        sys.executable, str(DRIVER), "oltp_point_select", url, *WORDS, "--connections", str(CONNECTIONS),
+        "--transactions", str(transactions),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
+    if done.returncode or not found or '"state": "done"' not in done.stdout:
+        raise Missing(f"valgrind did not get through: {done.stderr.strip().splitlines()[-1:]}")
+    return int(found[1])
