@@ -20,7 +20,8 @@ from fake import fake
 
 CONNECTIONS = 64
 BAR = 1_000
-SHORT, LONG = 20_000, 120_000
+SHORT, LONG = 5_000, 45_000
+PATIENCE_S = 240
 
 
 def measure(folder: Path, long: int = LONG) -> list[Result]:
@@ -44,7 +45,10 @@ def counted(folder: Path, url: str, transactions: int) -> int:
         sys.executable, str(DRIVER), "oltp_point_select", url, *WORDS, "--connections", str(CONNECTIONS),
         "--transactions", str(transactions),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        raise Missing(f"valgrind took more than {PATIENCE_S} s") from None
     found = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     if done.returncode or not found or '"state": "done"' not in done.stdout:
         raise Missing(f"valgrind did not get through: {done.stderr.strip().splitlines()[-1:]}")
