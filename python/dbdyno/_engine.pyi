@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypedDict, final, type_check_only
 
 __all__ = [
     "Arrivals", "Distribution", "EngineError", "Histogram", "Program", "ProgramError", "ProgramTerminal", "Run",
-    "Span", "Stream", "engine_version",
+    "Span", "Stream", "engine_version", "serve_fake",
 ]  # fmt: skip
 
 @final
@@ -319,3 +319,10 @@ class Run:
 
 def engine_version() -> str:
     """Version of the compiled engine; the same as the package's."""
+
+def serve_fake(words: list[str], /) -> int:
+    """Be the scripted server of a command line (`--help` lists its words) until SIGTERM or SIGINT; the exit status.
+
+    It listens on 127.0.0.1 and perhaps on a unix socket, prints `listening on 127.0.0.1:PORT`, and takes over
+    the signals: for a process that does nothing else.
+    """

@@ -1,6 +1,7 @@
 //! `dbdyno._engine`: the engine's types for Python. Thin: arguments in, values out; every rule lives in
 //! the engine crate.
 
+mod fakeserver;
 mod histogram;
 mod program;
 mod run;
@@ -44,5 +45,6 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::PySpan>()?;
     module.add("EngineError", module.py().get_type::<run::EngineError>())?;
     module.add("ProgramError", module.py().get_type::<program::ProgramError>())?;
+    module.add_function(wrap_pyfunction!(fakeserver::serve_fake, module)?)?;
     module.add_function(wrap_pyfunction!(engine_version, module)?)
 }

@@ -19,6 +19,7 @@ from signal import SIGKILL, Signals
 import psutil
 
 from dbdyno.model.errors import RunError, UsageError, nearest
+from dbdyno.targets.managed_fake import KINDS as FAKE_KINDS
 from dbdyno.targets.managed_kind import Installation, NotReady, Options, Place, ServerKind, WrongAnswer
 from dbdyno.targets.managed_process import (
     LOOPBACK,
@@ -40,7 +41,9 @@ from dbdyno.targets.postgresql.server import KINDS as POSTGRESQL_KINDS
 
 logger = logging.getLogger(__name__)
 
-KINDS: Mapping[str, ServerKind] = {kind.kind: kind for kind in (*POSTGRESQL_KINDS, *OCEANBASE_KINDS, *MYSQL_KINDS)}
+KINDS: Mapping[str, ServerKind] = {
+    kind.kind: kind for kind in (*POSTGRESQL_KINDS, *OCEANBASE_KINDS, *MYSQL_KINDS, *FAKE_KINDS)
+}
 
 #: How often a start is tried again when another program took the free port first.
 _PORT_TRIES = 3

@@ -63,6 +63,8 @@ def tell_apart(variables: Mapping[str, str]) -> Version:
 
 def _flavour(both: str, variables: Mapping[str, str]) -> str:
     lowered = both.lower()
+    if "fakeserver" in lowered:
+        return "fakeserver"
     if "greatsql" in lowered:
         return "greatsql"
     if "percona" in lowered:

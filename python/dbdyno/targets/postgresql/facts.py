@@ -27,6 +27,7 @@ FLAVOURS = (
     ("kingbase", "KingbaseES"),
     ("polardb", "PolarDB"),
     ("edb", "EnterpriseDB"),
+    ("fakeserver", "-fakeserver"),
 )
 #: How long the counters wait for backends of ours that are still closing.
 _CLOSING_S = 5.0
