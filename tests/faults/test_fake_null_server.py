@@ -56,18 +56,22 @@ def took_s(connection: Any, sql: str) -> float:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_delay_is_added_to_every_answer_and_not_rounded_to_milliseconds(protocol: Protocol) -> None:
     rules = [{"match": "SELECT 2", "delay": "2.5ms"}, {"match": "SELECT 0", "delay": "0ms"}]
-    with FakeServer(protocol, rules=rules, record=False, options=["--delay=700us"]) as server:
-        with closing(connect(server)) as connection:
-            took = {n: min(took_s(connection, f"SELECT {n}") for _ in range(100)) for n in (0, 1, 2)}
+    with (
+        FakeServer(protocol, rules=rules, record=False, options=["--delay=700us"]) as server,
+        closing(connect(server)) as connection,
+    ):
+        took = {n: min(took_s(connection, f"SELECT {n}") for _ in range(100)) for n in (0, 1, 2)}
     # The fastest of a hundred: what the machine adds is in all three.
     assert 0.0007 <= took[1] - took[0] + 0.00005 < 0.0011
     assert 0.0025 <= took[2] - took[0] + 0.00005 < 0.0029
 
 
 def test_drawn_delays_have_the_mean_that_was_asked_for() -> None:
-    with FakeServer("mysql", record=False, options=["--delay=exponential:2ms", "--seed=5"]) as server:
-        with closing(connect(server)) as connection:
-            took = [took_s(connection, "SELECT 1") for _ in range(400)]
+    with (
+        FakeServer("mysql", record=False, options=["--delay=exponential:2ms", "--seed=5"]) as server,
+        closing(connect(server)) as connection,
+    ):
+        took = [took_s(connection, "SELECT 1") for _ in range(400)]
     assert 0.0017 < statistics.mean(took) < 0.0040
     assert min(took) < 0.001
     assert max(took) > 0.006
@@ -76,23 +80,29 @@ def test_drawn_delays_have_the_mean_that_was_asked_for() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_late_answer_does_not_hold_up_another_connection(protocol: Protocol) -> None:
     rules = [{"match": "SELECT 9", "delay_ms": 400}]
-    with FakeServer(protocol, rules=rules) as server:
-        with closing(connect(server)) as late, closing(connect(server)) as other:
-            waiting = threading.Thread(target=took_s, args=(late, "SELECT 9"))
-            waiting.start()
-            time.sleep(0.05)
-            assert took_s(other, "SELECT 1") < 0.2
-            waiting.join()
+    with (
+        FakeServer(protocol, rules=rules) as server,
+        closing(connect(server)) as late,
+        closing(connect(server)) as other,
+    ):
+        waiting = threading.Thread(target=took_s, args=(late, "SELECT 9"))
+        waiting.start()
+        time.sleep(0.05)
+        assert took_s(other, "SELECT 1") < 0.2
+        waiting.join()
 
 
 def test_a_stall_stops_the_whole_server_once() -> None:
-    with FakeServer("mysql", options=["--stall=0.2s:0.5s"]) as server:
-        with closing(connect(server)) as one, closing(connect(server)) as other:
-            begun = time.monotonic()
-            slow = 0
-            while time.monotonic() - begun < 1.2:
-                slow += took_s(one, "SELECT 1") > 0.3
-                slow += took_s(other, "SELECT 1") > 0.3
+    with (
+        FakeServer("mysql", options=["--stall=0.2s:0.5s"]) as server,
+        closing(connect(server)) as one,
+        closing(connect(server)) as other,
+    ):
+        begun = time.monotonic()
+        slow = 0
+        while time.monotonic() - begun < 1.2:
+            slow += took_s(one, "SELECT 1") > 0.3
+            slow += took_s(other, "SELECT 1") > 0.3
     assert slow == 1
 
 
