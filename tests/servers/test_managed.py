@@ -333,7 +333,9 @@ def test_mysql_in_a_foreign_tree_runs_with_the_trees_own_libraries() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.needs(k)) for k in managed.KINDS])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=pytest.mark.needs(k)) for k in managed.KINDS if not k.startswith("fake")]
+)
 def test_an_ordinary_user_starts_it_too(kind: str, home: Path) -> None:
     program = managed.KINDS[kind].locate().program
     readable = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "test", "-x", str(program)]

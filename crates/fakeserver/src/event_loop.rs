@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use rustix::buffer::spare_capacity;
-use rustix::event::epoll;
+use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::link::{Link, Listener};
@@ -85,7 +85,7 @@ pub(crate) struct EventLoop<'a, C: Conversation> {
 impl<'a, C: Conversation> EventLoop<'a, C> {
     pub(crate) fn new(shared: &'a Shared, listeners: Vec<Listener>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let timers = Timers::new()?;
+        let timers = Timers::new(shared.options.spin)?;
         let edge = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&epoll, &timers, epoll::EventData::new_u64(TIMER), edge)?;
         let mut this = Self {
@@ -110,9 +110,11 @@ impl<'a, C: Conversation> EventLoop<'a, C> {
     pub(crate) fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS);
         loop {
-            self.timers.arm()?;
+            let sleeps = self.timers.arm(self.now)?;
             events.clear();
-            match epoll::wait(&self.epoll, spare_capacity(&mut events), None) {
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let timeout = if sleeps { None } else { Some(&at_once) };
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::delay::{Delay, time_s};
 use crate::script::Stall;
@@ -37,6 +38,8 @@ pub struct Options {
     pub delay: Option<Delay>,
     /// Seed of the delays that are drawn.
     pub seed: u64,
+    /// How long before a late answer is due the server stops sleeping and polls.
+    pub spin: Duration,
     /// When the whole server stands still, beside the script's own times.
     pub stalls: Vec<Stall>,
     /// Serve on when standard input closes.
@@ -63,6 +66,8 @@ standard error.
   --delay DELAY          how late every statement is answered: 2ms, exponential:2ms (mean),
                          lognormal:2ms,0.5 (median, sigma of the logarithm), normal:2ms,300us, uniform:1ms,3ms
   --seed N               seed of the delays that are drawn                         [1]
+  --spin TIME            poll for so long before a late answer is due: exact to a microsecond where the
+                         machine's timers wake late (virtual ones do), for as much CPU time
   --stall AT:FOR         stand still AT after the first statement, FOR so long: 5s:1s; repeatable
   --stay                 go on when standard input closes
   --proxy HOST:PORT      pass everything to a real server (no TLS), record its statements
@@ -85,6 +90,7 @@ impl Options {
             script: None,
             delay: None,
             seed: 1,
+            spin: Duration::ZERO,
             stalls: Vec::new(),
             stays: false,
             record: None,
@@ -136,6 +142,11 @@ impl Options {
                 "--seed" => {
                     options.seed =
                         value.parse().map_err(|_| format!("--seed must be a number, not {value}"))?;
+                }
+                "--spin" => {
+                    let seconds = time_s(&value)
+                        .ok_or_else(|| format!("--spin must be a time, for example 100us, not {value}"))?;
+                    options.spin = Duration::from_secs_f64(seconds);
                 }
                 "--stall" => {
                     let times =

@@ -19,6 +19,8 @@ pub(crate) struct Timers {
     timer: OwnedFd,
     waiting: BinaryHeap<Reverse<(Duration, Waiting)>>,
     armed: Option<Duration>,
+    /// How long before a deadline it rings.
+    early: Duration,
 }
 
 /// Time since the machine's start.
@@ -28,10 +30,10 @@ pub(crate) fn now() -> Duration {
 }
 
 impl Timers {
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(early: Duration) -> io::Result<Self> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        Ok(Self { timer, waiting: BinaryHeap::new(), armed: None })
+        Ok(Self { timer, waiting: BinaryHeap::new(), armed: None, early })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -51,24 +53,23 @@ impl Timers {
         self.waiting.pop().map(|Reverse((_, who))| who)
     }
 
-    /// Lets the timer ring at the first deadline.
-    pub(crate) fn arm(&mut self) -> io::Result<()> {
-        let first = self.waiting.peek().map(|Reverse((deadline, _))| *deadline);
-        if first == self.armed || first.is_none() {
-            return Ok(());
+    /// Lets the timer ring at the first deadline; false when that is so near that one must not sleep.
+    pub(crate) fn arm(&mut self, now: Duration) -> io::Result<bool> {
+        let Some(Reverse((deadline, _))) = self.waiting.peek() else {
+            return Ok(true);
+        };
+        let ring = deadline.saturating_sub(self.early);
+        if ring <= now {
+            return Ok(false);
         }
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let value = first.map_or(zero, |deadline| Timespec {
-            tv_sec: deadline.as_secs() as i64,
-            tv_nsec: i64::from(deadline.subsec_nanos()),
-        });
-        timerfd_settime(
-            &self.timer,
-            TimerfdTimerFlags::ABSTIME,
-            &Itimerspec { it_interval: zero, it_value: value },
-        )?;
-        self.armed = first;
-        Ok(())
+        if self.armed != Some(ring) {
+            let it_value =
+                Timespec { tv_sec: ring.as_secs() as i64, tv_nsec: i64::from(ring.subsec_nanos()) };
+            let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &Itimerspec { it_interval, it_value })?;
+            self.armed = Some(ring);
+        }
+        Ok(true)
     }
 }
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dbdyno._engine import engine_version
 from dbdyno.model.errors import UsageError, nearest
 from dbdyno.targets.managed_kind import Installation, Options, Place, ServerKind, option_key
 from dbdyno.targets.managed_process import Record
@@ -23,7 +22,7 @@ from dbdyno.targets.postgresql.server import PostgresqlServer
 #: The first word after the program's text is the data folder: by it the process is known.
 _PROGRAM = "import sys; from dbdyno._engine import serve_fake; sys.exit(serve_fake(sys.argv[2:]))"
 #: What may be set, passed on to the server under these names, and how many sbtest tables it says it has.
-_OPTIONS = ("delay", "seed", "stall", "tables")
+_OPTIONS = ("delay", "seed", "spin", "stall", "tables")
 _TABLES, _MOST_TABLES = 64, 10_000
 #: Whatever size a workload asks for is there.
 _ROWS = 1_000_000_000_000
@@ -43,6 +42,8 @@ class _FakeServer(ServerKind):
     reserved = frozenset({"port", "socket", "protocol", "script", "record", "stay", "proxy", "server_version"})
 
     def locate(self) -> Installation:
+        from dbdyno._engine import engine_version
+
         return Installation(self.kind, Path(sys.executable), engine_version())
 
     def initialise(self, installation: Installation, data_dir: Path, log: Path, record: Record) -> None:
