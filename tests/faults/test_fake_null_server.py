@@ -59,10 +59,19 @@ def test_a_delay_is_added_to_every_answer_and_not_rounded_to_milliseconds(protoc
         FakeServer(protocol, rules=rules, record=False, options=["--delay=700us"]) as server,
         closing(connect(server)) as connection,
     ):
-        took = {n: min(took_s(connection, f"SELECT {n}") for _ in range(100)) for n in (0, 1, 2)}
-    # The fastest of a hundred: what the machine adds is in all three.
-    assert 0.0007 <= took[1] - took[0] + 0.00005 < 0.0011
-    assert 0.0025 <= took[2] - took[0] + 0.00005 < 0.0029
+        at_once = min(took_s(connection, "SELECT 0") for _ in range(100))
+        late = fastest_s(connection, "SELECT 1", at_once + 0.00095)
+        later = fastest_s(connection, "SELECT 2", at_once + 0.00295)
+    assert 0.00065 < late - at_once < 0.00095
+    assert 0.00245 < later - at_once < 0.00295
+
+
+def fastest_s(connection: Any, sql: str, limit_s: float) -> float:
+    """The fastest of a hundred executions; of more, on a busy machine, until one is below the limit."""
+    begun, least = time.monotonic(), 1.0
+    while least >= limit_s and time.monotonic() - begun < 10:
+        least = min(least, *(took_s(connection, sql) for _ in range(100)))
+    return least
 
 
 def test_drawn_delays_are_spread_as_was_asked_for() -> None:
@@ -73,9 +82,10 @@ def test_drawn_delays_are_spread_as_was_asked_for() -> None:
     ):
         both = [(took_s(connection, "SELECT 0"), took_s(connection, "SELECT 1")) for _ in range(300)]
     at_once, late = (sorted(one) for one in zip(*both, strict=True))
-    # Quantiles of an exponential distribution with a mean of 2 ms: ln 2 and ln 10 times that.
-    assert 0.0009 < late[150] - at_once[150] < 0.0025
-    assert late[270] - at_once[150] > 0.0035
+    # Quantiles of an exponential distribution with a mean of 2 ms; a busy machine adds to the upper ones.
+    assert late[6] - at_once[6] < 0.0012
+    assert late[150] - at_once[0] > 0.0009
+    assert late[270] - at_once[0] > 0.0035
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
