@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.fake import FakeServer
 
 from dbdyno._engine import Program
+from dbdyno.campaign.doctor import spoilers
 from dbdyno.drive.statements import Texts, count_texts
 from dbdyno.model.finding import Finding, Need, Verdict
 from dbdyno.targets.family import Capabilities
 from dbdyno.targets.registry import family_of_scheme
+from dbdyno.targets.target import open_target
 from dbdyno.workload.compiler import compile_workload
 from dbdyno.workload.source import load_workload
 
@@ -107,6 +110,20 @@ def test_tidb_has_no_statement_limit_by_default_but_a_log_and_a_plan_cache() -> 
     }
     assert found["statement logs"].mend is not None
     assert found["statement logs"].mend.command == "SET GLOBAL tidb_general_log = OFF;"
+
+
+def test_a_server_whose_answers_are_not_understood_is_run_all_the_same() -> None:
+    rules = [
+        {
+            "match": "SHOW GLOBAL STATUS",
+            "columns": [{"name": "Variable_name", "type": "text"}, {"name": "Value", "type": "text"}],
+            "rows": [["Threads_connected", "many"]],
+        }
+    ]
+    with FakeServer("mysql", rules=rules) as server:
+        target = open_target(f"mysql://u@127.0.0.1:{server.port}/db")
+        notes = spoilers(target, Capabilities(), [load_workload("oltp_point_select", {})], 4)
+    assert notes == ["not examined before the run, as an answer was not understood (ValueError)"]
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,10 @@ def spoilers(target: Target, capabilities: Capabilities, workloads: Sequence[Wor
         need = _need(target, capabilities, workloads, connections)
         findings = _of_servers(target, need)
     except DbdynoError:
-        return []
+        return []  # the trial itself will meet it, and say so
+    except Exception as error:
+        # A look beforehand is no reason to lose the run, whatever a relative of the family answers.
+        return [f"not examined before the run, as an answer was not understood ({type(error).__name__})"]
     findings += [*machine.limits(connections, capabilities.in_process), *machine.clock()]
     findings = _for_managed(findings, _managed(target))
     return [sentence(finding) for finding in findings if finding.verdict is Verdict.BAD]
