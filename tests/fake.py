@@ -17,13 +17,19 @@ row, everything else succeeds; transactions are tracked; prepared statements, pi
 - `at`: "execute" (default), "prepare" or, through a proxy, "answer".
 - `columns`: `[{"name": "c", "type": "text"}]`, type int, double, decimal, text or timestamp; `rows`: lists of
   values; `parameters`: types that a prepared statement on PostgreSQL describes (text without it).
+- `repeat`: the rows are given so often, one after the other.
 - `affected`: rows affected.
 - `error`: `{"code": 1213, "message": "..."}`, or a SQLSTATE as code; `sqlstate` where it is not the code's own.
-- `delay_ms`: wait before the answer.
+- `delay_ms`: wait before the answer; or `delay`: "300us", "exponential:2ms" (mean), "lognormal:2ms,0.5" (median,
+  sigma of the logarithm), "normal:2ms,300us", "uniform:1ms,3ms", drawn with the option `--seed`. The option `--delay`
+  is for all statements whose rule has none.
 - `fault`: "reset", "silence", "half_packet", "slow_bytes", "garbage" or "wrong_length".
 
 **connect** (one or a list): `{"fault": "refuse" | "reset" | "silence" | "error", "error": {...}, "nth": n,
 "delay_ms": n}`. "refuse" resets before a byte is sent, "reset" in the middle of logging in.
+
+**stalls**: `[{"at_s": 5, "for_s": 1}]`: the whole server stands still, counted from the first statement, or from the
+first that matches `stalls_from`.
 
 With `proxy="127.0.0.1:3306"` everything passes to a real server and its statements are recorded the same way.
 Rules may then have `delay_ms`, `error`, and the faults "reset" and "silence"; the server does not see such a
@@ -80,6 +86,8 @@ class FakeServer:
         *,
         rules: Sequence[dict[str, Any]] = (),
         connect: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
+        stalls: Sequence[dict[str, float]] = (),
+        stalls_from: str | None = None,
         password: str | None = None,
         server_version: str | None = None,
         proxy: str | None = None,
@@ -94,7 +102,7 @@ class FakeServer:
         self.password = password
         self._folder = tempfile.TemporaryDirectory(prefix="fakeserver")
         self._record = Path(self._folder.name, "record.jsonl")
-        script: dict[str, Any] = {"rules": list(rules)}
+        script: dict[str, Any] = {"rules": list(rules), "stalls": list(stalls), "stalls_from": stalls_from}
         if connect is not None:
             script["connect"] = connect if isinstance(connect, dict) else list(connect)
         script_file = Path(self._folder.name, "script.json")

@@ -107,9 +107,11 @@ def test_a_late_answer_does_not_hold_up_another_connection(protocol: Protocol) -
         waiting.join()
 
 
-def test_a_stall_stops_the_whole_server_once() -> None:
+@pytest.mark.parametrize("options", [["--stall=1s:0.6s"], []])
+def test_a_stall_stops_the_whole_server_once(options: list[str]) -> None:
+    stalls = [] if options else [{"at_s": 0.3, "for_s": 0.6}]
     with (
-        FakeServer("mysql", options=["--stall=1s:0.6s"]) as server,
+        FakeServer("mysql", options=options, stalls=stalls, stalls_from="SELECT 1") as server,
         closing(connect(server)) as one,
         closing(connect(server)) as other,
     ):
