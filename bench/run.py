@@ -49,7 +49,7 @@ def main() -> None:
     quick = arguments.quick
     sections: dict[str, Callable[[Path], list[Result]]] = {
         "cpu": lambda folder: comparisons(arguments, folder, noise),
-        "instructions": lambda folder: instructions.measure(folder, 15_000 if quick else instructions.LONG),
+        "instructions": lambda folder: instructions.measure(folder, 25_000 if quick else instructions.LONG),
         "connections": lambda folder: connections.measure(folder, seconds=12 if quick else 24),
         "latency": lambda folder: latency.measure(folder, 1.0 if quick else 2.0, 1 if quick else latency.WINDOWS),
         "openloop": lambda folder: openloop.measure(folder, 6.0 if quick else 12.0, 2.0 if quick else 10.0),

@@ -12,6 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 
+use super::alarm::Alarm;
 use super::figures::Figures;
 use super::job::Job;
 use super::opener::Opener;
@@ -28,10 +29,12 @@ const EVENTS: usize = 512;
 const BELL: u64 = u64::MAX;
 /// Bell of stop requests.
 const STOP: u64 = u64::MAX - 1;
+const ALARM: u64 = u64::MAX - 2;
 /// How long a cancelled statement may take to come back.
 const CANCEL_NS: u64 = 5_000_000_000;
 /// Reads of one connection in a turn, so that a huge result does not starve the others.
 const READS_PER_TURN: usize = 16;
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 const FIRST_BACKOFF_NS: u64 = 10_000_000;
 const LONGEST_BACKOFF_NS: u64 = 1_000_000_000;
 
@@ -55,6 +58,7 @@ pub(crate) struct EventLoop<'a> {
     pub(super) phase: Phase,
     pub(super) opener: Opener,
     epoll: OwnedFd,
+    alarm: Alarm,
     clock: Instant,
     scratch: Vec<u8>,
     /// Terminals that are free to begin, or whose connection has more to read.
@@ -98,6 +102,9 @@ impl<'a> EventLoop<'a> {
             epoll::add(&epoll, fd, epoll::EventData::new_u64(data), input)
                 .map_err(|error| trouble(error.into()))?;
         }
+        let alarm = Alarm::new().map_err(trouble)?;
+        epoll::add(&epoll, &alarm, epoll::EventData::new_u64(ALARM), input | epoll::EventFlags::ET)
+            .map_err(|error| trouble(error.into()))?;
         let pacing = Pacing::new(job).map_err(|error| OpenError::sentence(error.0))?;
         let acks = match job.ack_path.as_str() {
             "" => None,
@@ -120,6 +127,7 @@ impl<'a> EventLoop<'a> {
             phase: Phase::Starting,
             opener,
             epoll,
+            alarm,
             clock: Instant::now(),
             scratch: vec![0; SCRATCH_BYTES],
             ready: VecDeque::with_capacity(connections),
@@ -206,6 +214,7 @@ impl<'a> EventLoop<'a> {
                 match event.data.u64() {
                     BELL => self.bell(),
                     STOP => self.shared.hush(),
+                    ALARM => {}
                     index => self.event(index as usize, flags.intersects(hangup)),
                 }
             }
@@ -381,9 +390,10 @@ impl<'a> EventLoop<'a> {
         }
     }
 
+    /// How long to wait for events; None: until one comes, the alarm being one.
     fn timeout(&mut self) -> Option<Timespec> {
         if !self.ready.is_empty() || !self.unread.is_empty() {
-            return Some(Timespec { tv_sec: 0, tv_nsec: 0 });
+            return Some(AT_ONCE);
         }
         let mut due = u64::MAX;
         match self.phase {
@@ -399,8 +409,8 @@ impl<'a> EventLoop<'a> {
         if let Some(arrival) = self.pacing.next_arrival(self.end_ns) {
             due = due.min(arrival);
         }
-        let left = due.saturating_sub(self.now());
-        Some(Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 })
+        let now = self.now();
+        (!self.alarm.set(due, now)).then_some(AT_ONCE)
     }
 
     /// Connections that were opened, or could not be.
@@ -443,7 +453,14 @@ impl<'a> EventLoop<'a> {
             };
             let columns = if rows.is_some() { terminal.columns } else { 0 };
             let (answer, more) = link.receive(&mut self.scratch, columns, rows);
-            if !self.answer(index, answer) {
+            let connected = self.answer(index, answer);
+            // The next transaction goes out before another answer is read: the server is not kept waiting for all
+            // of them. One that needs no server ends at once and waits for its turn.
+            if self.ready.back() == Some(&index) {
+                self.ready.pop_back();
+                self.next(index);
+            }
+            if !connected {
                 return;
             }
             if !more && !std::mem::take(&mut once_more) {

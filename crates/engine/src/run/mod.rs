@@ -3,6 +3,7 @@
 //! [`Run::start`] returns at once. The loop's thread never waits for whoever reads the samples, and a panic in
 //! it ends the run as failed.
 
+mod alarm;
 mod event_loop;
 mod figures;
 mod job;
