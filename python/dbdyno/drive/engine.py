@@ -121,6 +121,7 @@ class _Run:
             arrived=ended["arrived"],
             never_begun=ended["never_begun"],
             outages=tuple(Outage(*one) for one in ended["outages"]),
+            notes=tuple(ended["notes"]),
         )
         policy = ", SCHED_BATCH" if self._batch else ""
         drive = f"engine {_version()}, {self._wire.protocol} protocol, one epoll loop{policy}"

@@ -12,7 +12,7 @@ mod postgresql;
 mod socket;
 mod speech;
 
-pub use login::{cancel, open};
+pub use login::Logins;
 pub use socket::{Flow, Socket};
 pub use speech::{Answer, Link, PipelineAnswer, ServerError};
 

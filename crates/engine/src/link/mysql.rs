@@ -14,6 +14,8 @@ const UNSIGNED: u16 = 32;
 const NO_BACKSLASH_ESCAPES: u16 = 0x200;
 /// Statements that the server prepares no more of, or not at all.
 const NOT_PREPARABLE: [u16; 3] = [1295, 1461, 1047];
+/// In place of a statement's number: the server does not prepare this text here, it is sent as text.
+const AS_TEXT: u32 = u32::MAX;
 /// The server forgot the statement.
 const UNKNOWN_STATEMENT: u16 = 1243;
 
@@ -85,7 +87,14 @@ impl MySqlSpeech {
         }
     }
 
-    /// Executes the text if it is prepared here, else prepares it.
+    fn keep(&mut self, statement: u32) {
+        if self.prepared.len() <= self.current {
+            self.prepared.resize(self.current + 1, 0);
+        }
+        self.prepared[self.current] = statement;
+    }
+
+    /// Executes the text if it is prepared here or cannot be, else prepares it.
     #[inline]
     pub fn statement<'a>(
         &mut self,
@@ -97,6 +106,10 @@ impl MySqlSpeech {
         self.current = id as usize;
         (self.rows, self.matched) = (0, 0);
         match self.prepared.get(self.current) {
+            Some(&AS_TEXT) => {
+                let sql = self.with_literals(&text.sql, params);
+                self.query(&sql, out);
+            }
             Some(&statement) if statement != 0 => {
                 self.state = State::Head;
                 self.binary = true;
@@ -200,13 +213,10 @@ impl MySqlSpeech {
                 let statement = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
                 let columns = usize::from(u16::from_le_bytes([head[5], head[6]]));
                 let parameters = usize::from(u16::from_le_bytes([head[7], head[8]]));
-                if statement == 0 {
-                    return Err(Error::Malformed("answer to COM_STMT_PREPARE: statement 0"));
+                if statement == 0 || statement == AS_TEXT {
+                    return Err(Error::Malformed("answer to COM_STMT_PREPARE: no statement's number"));
                 }
-                if self.prepared.len() <= self.current {
-                    self.prepared.resize(self.current + 1, 0);
-                }
-                self.prepared[self.current] = statement;
+                self.keep(statement);
                 Ok(self.prepare_goes_on(parameters, columns))
             }
             State::PrepareDefinitions { parameters, columns } => {
@@ -276,7 +286,8 @@ impl MySqlSpeech {
             self.forget(self.current as u32);
         }
         if preparing && NOT_PREPARABLE.contains(&error.code) {
-            return Ok(Answer::NotPreparable);
+            self.keep(AS_TEXT);
+            return Ok(Answer::NotPreparable(error.code.to_string()));
         }
         let failure = ServerError {
             code: error.code.to_string(),
@@ -505,7 +516,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 impl MySqlSpeech {
     /// The text with its parameters written in, as this session's sql_mode reads them.
-    pub fn with_literals<'a>(&self, sql: &str, params: impl ExactSizeIterator<Item = Param<'a>>) -> Vec<u8> {
+    fn with_literals<'a>(&self, sql: &str, params: impl ExactSizeIterator<Item = Param<'a>>) -> Vec<u8> {
         let backslashes = self.status & NO_BACKSLASH_ESCAPES == 0;
         let (mut out, mut from) = (Vec::with_capacity(sql.len() + 64), 0);
         for (position, param) in parameter_positions(sql).into_iter().zip(params) {

@@ -36,8 +36,9 @@ pub enum Answer {
     Pipeline(PipelineAnswer),
     /// The statement failed; the connection goes on.
     Failed(ServerError),
-    /// The server takes this text only unprepared: send it as text.
-    NotPreparable,
+    /// The server does not prepare this text here, it said with that code: the same call again sends it with
+    /// its parameters written into it, from now on.
+    NotPreparable(String),
     /// The server closed the connection, or its bytes make no sense: the connection is of no more use.
     Lost(String),
 }
@@ -64,6 +65,9 @@ pub(crate) struct Sink<'a> {
     /// Bit n: column n is read (bit 63: all from there on).
     pub columns: u64,
 }
+
+/// Most that a connection keeps allocated between statements.
+const KEPT_BYTES: usize = 8 << 10;
 
 #[derive(Debug)]
 enum Speech {
@@ -160,15 +164,6 @@ impl Link {
         }
     }
 
-    /// Sends a statement with its parameters written into the text: for servers and proxies that do not
-    /// prepare it (MySQL's protocol alone has such; PostgreSQL prepares everything).
-    pub fn literal<'a>(&mut self, text: &Text, params: impl ExactSizeIterator<Item = Param<'a>>) {
-        if let Speech::MySql(speech) = &mut self.speech {
-            let sql = speech.with_literals(&text.sql, params);
-            speech.query(&sql, &mut self.unsent);
-        }
-    }
-
     /// Whether statements can be sent before the last one was answered.
     pub fn pipelines(&self) -> bool {
         matches!(self.speech, Speech::PostgreSql(_))
@@ -230,7 +225,7 @@ impl Link {
         }
         self.unsent.clear();
         self.sent = 0;
-        if self.unsent.capacity() > 64 << 10 {
+        if self.unsent.capacity() > KEPT_BYTES {
             self.unsent = Vec::new();
         }
         if self.socket.is_tls() { self.socket.flush_tls() } else { Ok(true) }

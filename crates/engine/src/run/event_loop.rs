@@ -15,6 +15,7 @@ use rustix::fd::OwnedFd;
 use super::alarm::Alarm;
 use super::figures::Figures;
 use super::job::Job;
+use super::notes::Unprepared;
 use super::opener::Opener;
 use super::pacing::{Next, Pacing};
 use super::shared::{Shared, Span};
@@ -84,6 +85,7 @@ pub(crate) struct EventLoop<'a> {
     idle_ns: u64,
     shared: &'a Shared,
     pub(super) acks: Option<std::fs::File>,
+    pub(super) unprepared: Unprepared,
 }
 
 impl<'a> EventLoop<'a> {
@@ -94,6 +96,7 @@ impl<'a> EventLoop<'a> {
     pub fn new(job: &'a Job, program: &'a Program, shared: &'a Shared) -> Result<Self, OpenError> {
         let trouble =
             |error: std::io::Error| OpenError::sentence(format!("the load engine cannot start: {error}"));
+        super::limits::make_room(u64::from(job.connections)).map_err(OpenError::sentence)?;
         let connections = job.connections as usize;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| trouble(error.into()))?;
         let opener = Opener::new(&job.login, connections).map_err(trouble)?;
@@ -150,6 +153,7 @@ impl<'a> EventLoop<'a> {
             idle_ns: 0,
             shared,
             acks,
+            unprepared: Unprepared::default(),
         };
         this.open_all()?;
         Ok(this)
@@ -565,6 +569,7 @@ impl<'a> EventLoop<'a> {
             never_begun: unbegun,
             measure_ns: zero,
             outages: mem::take(&mut self.outages),
+            notes: self.unprepared.sentences(),
         });
     }
 

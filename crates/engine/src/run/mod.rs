@@ -7,6 +7,8 @@ mod alarm;
 mod event_loop;
 mod figures;
 mod job;
+mod limits;
+mod notes;
 mod opener;
 mod pacing;
 mod pipeline;

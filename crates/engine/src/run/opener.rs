@@ -7,10 +7,12 @@ use std::thread;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-use crate::link::{Endpoint, Link, Login, OpenError, Session, cancel, open};
+use crate::link::{Endpoint, Link, Login, Logins, OpenError, Session};
 
 /// Logins that are under way at once.
-const IN_FLIGHT: usize = 16;
+const IN_FLIGHT: usize = 64;
+/// Stack of a helper thread; TLS and RSA need less.
+const STACK_BYTES: usize = 512 << 10;
 
 enum Request {
     Open { terminal: usize, endpoint: Endpoint },
@@ -31,10 +33,12 @@ impl Opener {
         let (requests, inbox) = channel::<Request>();
         let (outbox, results) = channel();
         let inbox = Arc::new(Mutex::new(inbox));
+        let logins = Arc::new(Logins::new(login.clone()));
         for number in 0..connections.clamp(1, IN_FLIGHT) {
-            let (inbox, outbox, login, bell) =
-                (Arc::clone(&inbox), outbox.clone(), login.clone(), Arc::clone(&bell));
-            thread::Builder::new().name(format!("login-{number}")).spawn(move || {
+            let (inbox, outbox, logins, bell) =
+                (Arc::clone(&inbox), outbox.clone(), Arc::clone(&logins), Arc::clone(&bell));
+            let builder = thread::Builder::new().name(format!("login-{number}")).stack_size(STACK_BYTES);
+            builder.spawn(move || {
                 loop {
                     let request = match inbox.lock() {
                         Ok(inbox) => inbox.recv(),
@@ -42,7 +46,7 @@ impl Opener {
                     };
                     match request {
                         Ok(Request::Open { terminal, endpoint }) => {
-                            let result = open(&login, &endpoint);
+                            let result = logins.open(&endpoint);
                             if outbox.send((terminal, result)).is_err() {
                                 return;
                             }
@@ -50,7 +54,7 @@ impl Opener {
                         }
                         Ok(Request::Cancel { endpoint, session }) => {
                             // a statement that has ended meanwhile, or a server that is gone: the loop sees it
-                            let _ = cancel(&login, &endpoint, &session);
+                            let _ = logins.cancel(&endpoint, &session);
                         }
                         Err(_) => return,
                     }

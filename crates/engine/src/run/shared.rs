@@ -51,6 +51,8 @@ pub struct Conclusion {
     pub measure_ns: u64,
     /// Times without a connection.
     pub outages: Vec<Outage>,
+    /// What was done otherwise than asked, a sentence each.
+    pub notes: Vec<String>,
 }
 
 #[derive(Debug, Default)]

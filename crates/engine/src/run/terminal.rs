@@ -82,6 +82,8 @@ pub(crate) struct Terminal {
     pub booking: Booking,
     pub running: bool,
     pub tries: u32,
+    /// Attempts that ended because a text had to be prepared anew; they are no tries.
+    pub renewals: u32,
     pub text: u32,
     pub want: Want,
     pub columns: u64,
@@ -119,6 +121,7 @@ impl Terminal {
             booking: Booking::default(),
             running: false,
             tries: 0,
+            renewals: 0,
             text: 0,
             want: Want::Matched,
             columns: 0,

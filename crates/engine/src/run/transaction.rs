@@ -15,8 +15,12 @@ use crate::Stream;
 use crate::link::{Answer, ServerError};
 use crate::program::{Action, Event, StatementKind, Values, Want};
 
-/// The server forgot a prepared statement: it was not executed, so the transaction may be tried again.
-const FORGOTTEN: [&str; 2] = ["1243", "26000"];
+/// The server does not have a prepared statement (any more), or has one of that name from another client of a
+/// pooler: nothing was executed, the text is prepared anew and the transaction tried again.
+const FORGOTTEN: [&str; 3] = ["1243", "26000", "42P05"];
+/// Times that a transaction is tried again for that, beside its tries: behind a pooler each of its texts may
+/// be unknown to the server's session that it gets.
+const RENEWALS: u32 = 64;
 
 impl EventLoop<'_> {
     /// Begins transaction `number` on a free terminal.
@@ -27,7 +31,7 @@ impl EventLoop<'_> {
         let program = self.program;
         let terminal = &mut self.terminals[index];
         terminal.last += 1;
-        terminal.tries = 1;
+        (terminal.tries, terminal.renewals) = (1, 0);
         terminal.running = true;
         terminal.outcome_unknown = false;
         (terminal.pipelined, terminal.queueing) = (false, false);
@@ -189,29 +193,27 @@ impl EventLoop<'_> {
         match answer {
             Answer::Pending => {}
             Answer::Done { rows, matched } => self.answered(index, rows, matched),
-            Answer::Prepared => {
-                let terminal = &mut self.terminals[index];
-                if let Some(link) = terminal.link.as_mut() {
-                    terminal.step = Step::Statement;
-                    let sql = self.texts.get(terminal.text);
-                    link.statement(terminal.text, sql, terminal.vm.params(self.program));
-                    self.send(index);
-                }
-            }
-            Answer::NotPreparable => {
-                let terminal = &mut self.terminals[index];
-                if let Some(link) = terminal.link.as_mut() {
-                    terminal.step = Step::Statement;
-                    let sql = self.texts.get(terminal.text);
-                    link.literal(sql, terminal.vm.params(self.program));
-                    self.send(index);
-                }
+            Answer::Prepared => self.execute(index),
+            Answer::NotPreparable(code) => {
+                let terminal = &self.terminals[index];
+                self.unprepared.note(code, terminal.text, terminal.number);
+                self.execute(index);
             }
             Answer::Pipeline(answer) => self.pipeline_answered(index, &answer),
             Answer::Failed(error) => self.failed(index, &error),
             Answer::Lost(why) => self.lost(index, &why),
         }
         self.terminals[index].link.is_some()
+    }
+
+    /// Executes the statement that was prepared, or that the server does not prepare.
+    fn execute(&mut self, index: usize) {
+        let terminal = &mut self.terminals[index];
+        if let Some(link) = terminal.link.as_mut() {
+            terminal.step = Step::Statement;
+            link.statement(terminal.text, self.texts.get(terminal.text), terminal.vm.params(self.program));
+            self.send(index);
+        }
     }
 
     #[inline]
@@ -253,11 +255,8 @@ impl EventLoop<'_> {
     pub(super) fn failed(&mut self, index: usize, error: &ServerError) {
         self.break_pipeline(index);
         let stale = self.job.errors.is_stale(&error.code, &error.message);
-        let class = if stale || FORGOTTEN.contains(&error.code.as_str()) {
-            ErrorClass::Retryable
-        } else {
-            self.job.errors.class(&error.code)
-        };
+        let anew = stale || FORGOTTEN.contains(&error.code.as_str());
+        let class = if anew { ErrorClass::Retryable } else { self.job.errors.class(&error.code) };
         let terminal = &mut self.terminals[index];
         if let Some(link) = terminal.link.as_mut().filter(|_| stale) {
             link.forget(terminal.text);
@@ -278,7 +277,13 @@ impl EventLoop<'_> {
         terminal.outcome_unknown = false; // an answered error settles what became of the statement
         terminal.last_error = self.job.errors.told(&error.code, &error.message);
         self.figures.error(&error.code);
+        let terminal = &mut self.terminals[index];
         let after = match class {
+            _ if anew && terminal.renewals < RENEWALS => {
+                terminal.renewals += 1;
+                terminal.tries = terminal.tries.saturating_sub(1);
+                After::Again
+            }
             ErrorClass::Retryable if !self.ignored(&error.code) => After::Again,
             ErrorClass::Fatal if !self.ignored(&error.code) => After::Failed { fatal: true },
             _ => After::Failed { fatal: false },

@@ -11,8 +11,8 @@ use rsa::{Oaep, RsaPublicKey};
 use sha2::{Digest, Sha256, Sha512};
 
 use super::conversation::Conversation;
-use super::{Trouble, tls};
-use crate::link::{Endpoint, Login, Session, TlsMode};
+use super::{Logins, Trouble, tls};
+use crate::link::{Endpoint, Session, TlsMode};
 
 const LOGIN_CEILING_BYTES: usize = 1 << 20;
 const CACHING_SHA2: &str = "caching_sha2_password";
@@ -57,10 +57,11 @@ fn send(talk: &mut Conversation, sequence: u8, payload: &[u8]) -> Result<(), Tro
 }
 
 pub(crate) fn log_in(
-    login: &Login,
+    logins: &Logins,
     endpoint: &Endpoint,
     talk: &mut Conversation,
 ) -> Result<Session, Trouble> {
+    let login = &logins.login;
     let greeting = packet(talk)?;
     let hello = Handshake::parse(&greeting.payload)?;
     let mut capabilities = WANTED & (hello.capabilities | capability::FOUND_ROWS);
@@ -81,7 +82,7 @@ pub(crate) fn log_in(
         request.extend([0; 23]);
         send(talk, sequence, &request)?;
         sequence = sequence.wrapping_add(1);
-        talk.start_tls(tls::config(login)?, tls::name(endpoint)?)?;
+        talk.start_tls(logins.tls()?, tls::name(endpoint)?)?;
     }
     let password = login.password.as_ref().map_or("", |secret| secret.reveal());
     let mut plugin =
@@ -102,7 +103,8 @@ pub(crate) fn log_in(
     };
     send(talk, sequence, &response.encode())?;
     loop {
-        let reply = packet(talk)?;
+        // should the server have another RSA key by now, the next login asks for it
+        let reply = packet(talk).inspect_err(|_| logins.forget_rsa_key(&endpoint.to_string()))?;
         let sequence = reply.sequence.wrapping_add(1);
         match reply.payload.first() {
             Some(0x00) => break,
@@ -113,7 +115,10 @@ pub(crate) fn log_in(
                 let payload = answer(&plugin, password, &nonce, talk)?;
                 send(talk, sequence, &payload)?;
             }
-            Some(0x01) => more(&plugin, password, &nonce, &reply.payload[1..], sequence, talk)?,
+            Some(0x01) => {
+                let question = Question { plugin: &plugin, data: &reply.payload[1..], sequence };
+                more(logins, endpoint, password, &nonce, &question, talk)?;
+            }
             _ => return Err(Trouble::Other("the server's answer to the login makes no sense".into())),
         }
     }
@@ -162,33 +167,49 @@ fn zero_terminated(password: &str) -> Vec<u8> {
     bytes
 }
 
+/// What the server asks after the first answer.
+struct Question<'a> {
+    plugin: &'a str,
+    data: &'a [u8],
+    /// Of the packet that answers it.
+    sequence: u8,
+}
+
 /// The rest of caching_sha2_password: nothing, the password over a private connection, or under the server's
-/// RSA key.
+/// RSA key, which is asked for once in a run.
 fn more(
-    plugin: &str,
+    logins: &Logins,
+    endpoint: &Endpoint,
     password: &str,
     nonce: &[u8],
-    data: &[u8],
-    sequence: u8,
+    question: &Question<'_>,
     talk: &mut Conversation,
 ) -> Result<(), Trouble> {
-    match data {
-        [FAST_OK] if plugin == CACHING_SHA2 => Ok(()),
-        [FULL_AUTHENTICATION] if plugin == CACHING_SHA2 && talk.is_private() => {
+    let sequence = question.sequence;
+    match question.data {
+        [FAST_OK] if question.plugin == CACHING_SHA2 => Ok(()),
+        [FULL_AUTHENTICATION] if question.plugin == CACHING_SHA2 && talk.is_private() => {
             send(talk, sequence, &zero_terminated(password))
         }
-        [FULL_AUTHENTICATION] if plugin == CACHING_SHA2 => {
+        [FULL_AUTHENTICATION] if question.plugin == CACHING_SHA2 => {
+            let masked: Vec<u8> =
+                zero_terminated(password).iter().zip(nonce.iter().cycle()).map(|(a, b)| a ^ b).collect();
+            let sealed = |key: &RsaPublicKey| {
+                key.encrypt(&mut rand::rngs::OsRng, Oaep::new::<sha1::Sha1>(), &masked)
+                    .map_err(|_| Trouble::Other("the password is too long for the server's RSA key".into()))
+            };
+            let place = endpoint.to_string();
+            if let Some(key) = logins.rsa_key(&place) {
+                return send(talk, sequence, &sealed(&key)?);
+            }
             send(talk, sequence, &[REQUEST_PUBLIC_KEY])?;
             let reply = packet(talk)?;
             let pem = reply.payload.get(1..).and_then(|rest| std::str::from_utf8(rest).ok()).unwrap_or("");
             let key = RsaPublicKey::from_public_key_pem(pem.trim())
                 .map_err(|_| Trouble::Other("the server's RSA key cannot be read".into()))?;
-            let masked: Vec<u8> =
-                zero_terminated(password).iter().zip(nonce.iter().cycle()).map(|(a, b)| a ^ b).collect();
-            let sealed = key
-                .encrypt(&mut rand::rngs::OsRng, Oaep::new::<sha1::Sha1>(), &masked)
-                .map_err(|_| Trouble::Other("the password is too long for the server's RSA key".into()))?;
-            send(talk, reply.sequence.wrapping_add(1), &sealed)
+            send(talk, reply.sequence.wrapping_add(1), &sealed(&key)?)?;
+            logins.keep_rsa_key(place, key);
+            Ok(())
         }
         _ => Err(Trouble::Other("the server's question about the password makes no sense".into())),
     }

@@ -2,13 +2,11 @@
 
 use bytes::BytesMut;
 use dbdyno_wire::postgresql::{Authentication, BackendMessage, FrontendMessage, Startup, auth};
-use postgres_protocol::authentication::sasl::{
-    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
-};
 
 use super::conversation::Conversation;
-use super::{Trouble, tls};
-use crate::link::{Endpoint, Login, Session, TlsMode};
+use super::scram::{Binding, Exchange, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
+use super::{Logins, Trouble, tls};
+use crate::link::{Endpoint, Session, TlsMode};
 
 const LOGIN_CEILING_BYTES: usize = 1 << 20;
 
@@ -41,16 +39,17 @@ fn begin(talk: &mut Conversation, startup: &Startup) -> Result<(), Trouble> {
 }
 
 pub(crate) fn log_in(
-    login: &Login,
+    logins: &Logins,
     endpoint: &Endpoint,
     talk: &mut Conversation,
 ) -> Result<Session, Trouble> {
+    let login = &logins.login;
     // over a unix socket there is nothing to encrypt, and the server offers no TLS there
     let wanted = login.tls != TlsMode::Disable && !talk.is_unix();
     if wanted {
         begin(talk, &Startup::Tls)?;
         match talk.byte()? {
-            b'S' => talk.start_tls(tls::config(login)?, tls::name(endpoint)?)?,
+            b'S' => talk.start_tls(logins.tls()?, tls::name(endpoint)?)?,
             b'N' if login.tls == TlsMode::Prefer => {}
             b'N' => {
                 return Err(Trouble::Other("the server offers no TLS, and this TLS mode asks for it".into()));
@@ -72,7 +71,7 @@ pub(crate) fn log_in(
     let mut session = Session { tls: talk.is_tls(), ..Session::default() };
     loop {
         match message(talk)? {
-            BackendMessage::Authentication(wanted) => authenticate(login, wanted, talk)?,
+            BackendMessage::Authentication(wanted) => authenticate(logins, wanted, talk)?,
             BackendMessage::ParameterStatus(name, value) if name == "server_version" => {
                 session.server_version = value;
             }
@@ -86,7 +85,8 @@ pub(crate) fn log_in(
     }
 }
 
-fn authenticate(login: &Login, wanted: Authentication, talk: &mut Conversation) -> Result<(), Trouble> {
+fn authenticate(logins: &Logins, wanted: Authentication, talk: &mut Conversation) -> Result<(), Trouble> {
+    let login = &logins.login;
     let password = login.password.as_ref().map_or("", |secret| secret.reveal());
     match wanted {
         Authentication::Ok => Ok(()),
@@ -103,7 +103,7 @@ fn authenticate(login: &Login, wanted: Authentication, talk: &mut Conversation) 
             let answer = auth::md5_password(&login.user, password, salt);
             send(talk, &FrontendMessage::Password([answer.as_bytes(), b"\0"].concat().into()))
         }
-        Authentication::Sasl(mechanisms) => scram(password, &mechanisms, talk),
+        Authentication::Sasl(mechanisms) => scram(logins, password, &mechanisms, talk),
         Authentication::SaslContinue(_) | Authentication::SaslFinal(_) => {
             Err(Trouble::Other("the server's questions come out of order".into()))
         }
@@ -113,37 +113,42 @@ fn authenticate(login: &Login, wanted: Authentication, talk: &mut Conversation) 
     }
 }
 
-fn scram(password: &str, mechanisms: &[String], talk: &mut Conversation) -> Result<(), Trouble> {
+fn scram(
+    logins: &Logins,
+    password: &str,
+    mechanisms: &[String],
+    talk: &mut Conversation,
+) -> Result<(), Trouble> {
     let offered = |name: &str| mechanisms.iter().any(|mechanism| mechanism == name);
     let (mechanism, binding) = match &talk.certificate {
-        Some(hash) if offered(SCRAM_SHA_256_PLUS) => {
-            (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(hash.clone()))
-        }
-        Some(_) if offered(SCRAM_SHA_256) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
-        None if offered(SCRAM_SHA_256) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
+        Some(hash) if offered(SCRAM_SHA_256_PLUS) => (SCRAM_SHA_256_PLUS, Binding::Certificate(hash)),
+        Some(_) if offered(SCRAM_SHA_256) => (SCRAM_SHA_256, Binding::NotOffered),
+        None if offered(SCRAM_SHA_256) => (SCRAM_SHA_256, Binding::Unsupported),
         _ => {
             return Err(Trouble::Other(format!("the server offers only {}", mechanisms.join(", "))));
         }
     };
-    let mut exchange = ScramSha256::new(password.as_bytes(), binding);
-    let first = exchange.message();
+    let mut exchange = Exchange::new(&binding);
+    let first = exchange.first();
     let mut answer = mechanism.as_bytes().to_vec();
     answer.push(0);
     answer.extend((first.len() as u32).to_be_bytes());
-    answer.extend(first);
+    answer.extend(first.as_bytes());
     send(talk, &FrontendMessage::Password(answer.into()))?;
-    let refuse = |_| Trouble::Other("the server's proof of knowing the password is wrong".to_owned());
-    match message(talk)? {
-        BackendMessage::Authentication(Authentication::SaslContinue(data)) => {
-            exchange.update(&data).map_err(refuse)?;
+    let proof = match message(talk)? {
+        BackendMessage::Authentication(Authentication::SaslContinue(challenge)) => {
+            exchange.proof(&challenge, password, &logins.salted)
         }
         _ => return Err(Trouble::Other("the server's questions come out of order".into())),
-    }
-    let answer = exchange.message().to_vec();
-    send(talk, &FrontendMessage::Password(answer.into()))?;
+    };
+    let proof = proof.ok_or_else(|| Trouble::Other("the server's SCRAM challenge makes no sense".into()))?;
+    send(talk, &FrontendMessage::Password(proof.into_bytes().into()))?;
     match message(talk)? {
-        BackendMessage::Authentication(Authentication::SaslFinal(data)) => {
-            exchange.finish(&data).map_err(refuse)
+        BackendMessage::Authentication(Authentication::SaslFinal(last)) if exchange.is_proved_by(&last) => {
+            Ok(())
+        }
+        BackendMessage::Authentication(Authentication::SaslFinal(_)) => {
+            Err(Trouble::Other("the server's proof of knowing the password is wrong".into()))
         }
         _ => Err(Trouble::Other("the server's questions come out of order".into())),
     }

@@ -3,11 +3,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
@@ -20,21 +21,25 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 /// The configuration that the login asks for.
-pub(crate) fn config(login: &Login) -> Result<Arc<ClientConfig>, Trouble> {
+pub(crate) fn config(login: &Login) -> Result<Arc<ClientConfig>, String> {
     let builder = ClientConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
-        .map_err(|error| Trouble::Other(format!("TLS cannot begin: {error}")))?;
+        .map_err(|error| format!("TLS cannot begin: {error}"))?;
     let config = match login.tls {
-        TlsMode::VerifyFull => builder.with_root_certificates(roots(login)?),
-        TlsMode::VerifyCa => {
-            let chain = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(login)?), provider())
-                .build()
-                .map_err(|error| {
-                    Trouble::Other(format!("the certificate authority is of no use: {error}"))
-                })?;
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient { chain: Some(chain) }))
+        TlsMode::VerifyCa | TlsMode::VerifyFull => {
+            let trusted = authorities(login)?;
+            let chain =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots(login, &trusted)?), provider())
+                    .build()
+                    .map_err(|error| format!("the certificate authority is of no use: {error}"))?;
+            let name = login.tls == TlsMode::VerifyFull;
+            let verifier = Lenient { chain: Some(chain), trusted, name };
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
         }
-        _ => builder.dangerous().with_custom_certificate_verifier(Arc::new(Lenient { chain: None })),
+        _ => {
+            let verifier = Lenient { chain: None, trusted: Vec::new(), name: false };
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+        }
     };
     if login.tls_cert.is_empty() {
         return Ok(Arc::new(config.with_no_client_auth()));
@@ -43,14 +48,14 @@ pub(crate) fn config(login: &Login) -> Result<Arc<ClientConfig>, Trouble> {
     config
         .with_client_auth_cert(certificates, key)
         .map(Arc::new)
-        .map_err(|error| Trouble::Other(format!("the client certificate is of no use: {error}")))
+        .map_err(|error| format!("the client certificate is of no use: {error}"))
 }
 
 /// The client's certificate and key.
-fn identity(login: &Login) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Trouble> {
+fn identity(login: &Login) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
     let key_file = if login.tls_key.is_empty() { &login.tls_cert } else { &login.tls_key };
     let read = |file: &str, error: rustls::pki_types::pem::Error| {
-        Trouble::Other(format!("the client certificate's file {file} cannot be read: {error}"))
+        format!("the client certificate's file {file} cannot be read: {error}")
     };
     let certificates = CertificateDer::pem_file_iter(&login.tls_cert)
         .and_then(Iterator::collect)
@@ -59,23 +64,26 @@ fn identity(login: &Login) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDe
     Ok((certificates, key))
 }
 
-fn roots(login: &Login) -> Result<RootCertStore, Trouble> {
+fn authorities(login: &Login) -> Result<Vec<CertificateDer<'static>>, String> {
     if login.tls_ca.is_empty() {
-        return Err(Trouble::Other(
-            "this TLS mode needs the certificate authority's file; add tls_ca=FILE to the URL".into(),
-        ));
+        return Err("this TLS mode needs the certificate authority's file; add tls_ca=FILE to the URL".into());
     }
-    let mut roots = RootCertStore::empty();
-    let read = |error: rustls::pki_types::pem::Error| {
-        Trouble::Other(format!("the certificate authority's file {} cannot be read: {error}", login.tls_ca))
-    };
-    for certificate in CertificateDer::pem_file_iter(&login.tls_ca).map_err(read)? {
-        roots.add(certificate.map_err(read)?).map_err(|error| {
-            Trouble::Other(format!("{} holds no usable authority: {error}", login.tls_ca))
+    let found: Vec<_> =
+        CertificateDer::pem_file_iter(&login.tls_ca).and_then(Iterator::collect).map_err(|error| {
+            format!("the certificate authority's file {} cannot be read: {error}", login.tls_ca)
         })?;
+    if found.is_empty() {
+        return Err(format!("{} holds no certificate", login.tls_ca));
     }
-    if roots.is_empty() {
-        return Err(Trouble::Other(format!("{} holds no certificate", login.tls_ca)));
+    Ok(found)
+}
+
+fn roots(login: &Login, trusted: &[CertificateDer<'static>]) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in trusted {
+        roots
+            .add(certificate.clone())
+            .map_err(|error| format!("{} holds no usable authority: {error}", login.tls_ca))?;
     }
     Ok(roots)
 }
@@ -103,10 +111,13 @@ pub(crate) fn end_point_hash(certificate: &CertificateDer<'_>) -> Vec<u8> {
     }
 }
 
-/// Looks at the chain alone, or at nothing.
+/// Looks at nothing, at the chain alone, or at the chain and the name.
 #[derive(Debug)]
 struct Lenient {
     chain: Option<Arc<WebPkiServerVerifier>>,
+    /// What the authority's file holds. A server may show that very certificate, signed by itself.
+    trusted: Vec<CertificateDer<'static>>,
+    name: bool,
 }
 
 impl ServerCertVerifier for Lenient {
@@ -122,7 +133,17 @@ impl ServerCertVerifier for Lenient {
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
+            )) if !self.name => Ok(ServerCertVerified::assertion()),
+            // libpq and MySQL's client take it, too
+            Err(Error::InvalidCertificate(CertificateError::Other(other)))
+                if matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
+                    && self.trusted.contains(end_entity) =>
+            {
+                if self.name {
+                    verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                }
+                Ok(ServerCertVerified::assertion())
+            }
             other => other,
         }
     }
