@@ -315,8 +315,8 @@ class Run:
     def over(self) -> bool:
         """Whether it has ended and every span was taken."""
     @property
-    def thread_id(self) -> int:
-        """The loop's thread as the kernel numbers it; 0 until it runs."""
+    def thread_ids(self) -> list[int]:
+        """The loops' threads as the kernel numbers them; 0 until they run."""
 
 def engine_version() -> str:
     """Version of the compiled engine; the same as the package's."""

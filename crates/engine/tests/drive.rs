@@ -441,6 +441,85 @@ fn keying_and_think_times_pass_between_transactions_and_in_no_response_time() {
     }
 }
 
+/// Values of every UPDATE, sorted.
+fn updated(record: &PathBuf) -> Vec<String> {
+    let lines = std::fs::read_to_string(record).expect("the server's record");
+    let mut values: Vec<String> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Json>(line).expect("a line"))
+        .filter(|line| line["sql"].as_str().is_some_and(|sql| sql.starts_with("UPDATE")))
+        .map(|line| line["values"].to_string())
+        .collect();
+    values.sort();
+    values
+}
+
+#[test]
+fn several_loops_run_the_same_transactions_as_one() {
+    for (protocol, open) in PROTOCOLS.into_iter().zip([false, true]) {
+        let mut seen = Vec::new();
+        for loops in [1, 3] {
+            let name = format!("loops-{protocol:?}-{loops}.jsonl");
+            let record = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+            let _ = std::fs::remove_file(&record);
+            let server = server(protocol, &json!([]), Some(record.clone()));
+            let mut patch = json!({"transactions": 103, "loops": loops});
+            if open {
+                patch["rate"] = json!(2000.0);
+            }
+            let run = Run::start(job(&server, protocol, patch), transaction()).expect("a thread");
+            assert_eq!(run.thread_ids().len(), loops);
+            let outcome = Outcome::of(run);
+            assert_eq!((outcome.counts.scheduled, outcome.counts.committed), (103, 103), "{protocol:?}");
+            assert_eq!(outcome.conclusion.arrived, if open { 103 } else { 0 });
+            seen.push(updated(&record));
+        }
+        assert_eq!(seen[0], seen[1], "{protocol:?}");
+    }
+}
+
+#[test]
+fn several_loops_end_together_by_time_by_request_and_when_one_of_them_fails() {
+    for protocol in PROTOCOLS {
+        let run_of = |server: &Server, patch| {
+            Run::start(job(server, protocol, patch), transaction()).expect("a thread")
+        };
+        let healthy = server(protocol, &json!([]), None);
+        let outcome = Outcome::of(run_of(&healthy, json!({"duration_s": 0.3, "loops": 2, "warmup_s": 0.1})));
+        assert!((outcome.conclusion.seconds - 0.3).abs() < 1e-6, "{}", outcome.conclusion.seconds);
+        assert!(outcome.counts.committed == outcome.counts.scheduled && !outcome.conclusion.interrupted);
+
+        let run = run_of(&healthy, json!({"loops": 2, "spin": true}));
+        run.next(PATIENCE).expect("a span");
+        run.stop(false);
+        assert!(Outcome::of(run).conclusion.interrupted);
+
+        // the workload is wrong on one loop's connection
+        let fatal = json!([{"match": "UPDATE t", "nth": 20, "error": {"code": "42", "message": "what"}}]);
+        let run = run_of(&server(protocol, &fatal, None), json!({"loops": 4}));
+        let begun = Instant::now();
+        while !run.is_over() {
+            assert!(begun.elapsed() < PATIENCE, "the run does not end");
+            run.next(Duration::from_millis(200));
+        }
+        let conclusion = run.conclusion().expect("the connections opened");
+        assert_eq!(conclusion.fatal.as_deref(), Some("42: what"));
+        assert!(!conclusion.interrupted);
+
+        // one of the connections is refused
+        let script =
+            Script::parse(&json!({"connect": {"fault": "refuse", "nth": 3}}).to_string()).expect("a script");
+        let refusing = Server::start_scripted(Options::new(protocol), script).expect("a server");
+        let run = run_of(&refusing, json!({"loops": 2, "duration_s": 60.0}));
+        while !run.is_over() {
+            assert!(begun.elapsed() < PATIENCE, "the run does not end");
+            run.next(Duration::from_millis(200));
+        }
+        let error = run.conclusion().expect_err("a connection is refused");
+        assert!(error.message.contains("closed the connection during the login"), "{error}");
+    }
+}
+
 #[test]
 fn a_stopped_run_finishes_what_is_open_and_ends() {
     for protocol in PROTOCOLS {

@@ -16,7 +16,7 @@ create_exception!(
     "A run of the engine could not begin; see the stub file."
 );
 
-/// A run under way on a thread of its own; see the stub file.
+/// A run under way on threads of its own; see the stub file.
 #[pyclass(name = "Run", module = "dbdyno._engine", frozen)]
 pub(crate) struct PyRun {
     run: Run,
@@ -50,8 +50,8 @@ impl PyRun {
     }
 
     #[getter]
-    fn thread_id(&self) -> i32 {
-        self.run.thread_id()
+    fn thread_ids(&self) -> Vec<i32> {
+        self.run.thread_ids()
     }
 
     #[pyo3(signature = (*, immediate=false))]

@@ -1,7 +1,7 @@
-"""The engine drive: a compiled workload over the server's own protocol, one event loop, no Python on the way.
+"""The engine drive: a compiled workload over the server's own protocol, event loops, no Python on the way.
 
-The loop runs in a thread of its own; this module translates the job into the engine's words, hands the spans it
-measures on as samples, and judges the end by the same rules as every drive.
+Each loop runs in a thread of its own; this module translates the job into the engine's words, hands the spans they
+measure on as samples, and judges the end by the same rules as every drive.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ class _Run:
             several_kinds=len(self._kinds) > 1,
         )
         self._measuring = False
+        self._threads: list[int] = []  # of the event loops
         # Answers are read in batches, which costs latency and saves both sides' CPU where they share a machine.
-        self._batch = job.load.rate is None and same_host(job.target.address)
+        self._batch = job.load.rate is None and same_host(job.target.address) and not job.load.spin
 
     def run(self) -> Outcome:
         """Start the loop, hand its spans on, judge its end."""
@@ -66,8 +67,8 @@ class _Run:
         try:
             batched = False
             while not run.over:
-                if self._batch and not batched and run.thread_id:
-                    batched = _schedule_in_batches(run.thread_id)
+                if self._batch and not batched and all(run.thread_ids):
+                    batched = all([_schedule_in_batches(thread) for thread in run.thread_ids])
                     self._batch = batched
                 if self._stop.immediate:
                     run.stop(immediate=True)
@@ -77,6 +78,7 @@ class _Run:
                 if span is not None:
                     self._emit(span)
             ended = run.conclusion()
+            self._threads = run.thread_ids
         except EngineError as error:
             raise self._refusal(*error.args) from None
         if self._emitter.failure is not None:
@@ -124,7 +126,9 @@ class _Run:
             notes=tuple(ended["notes"]),
         )
         policy = ", SCHED_BATCH" if self._batch else ""
-        drive = f"engine {_version()}, {self._wire.protocol} protocol, one epoll loop{policy}"
+        loops = len(self._threads)
+        how = ("one epoll loop" if loops == 1 else f"{loops} epoll loops") + ((" that spins" if loops == 1 else " that spin") if self._job.load.spin else "")
+        drive = f"engine {_version()}, {self._wire.protocol} protocol, {how}{policy}"
         health = self._emitter.total_health(seconds, has_loop=True)
         return outcome(self._job, self._emitter.total, end, health, drive)
 
@@ -166,6 +170,8 @@ def engine_job(job: Job, wire: Wire, program: Program) -> dict[str, Any]:
             {"host": endpoint.host, "port": endpoint.port, "socket": endpoint.socket} for endpoint in wire.endpoints
         ],
         "connections": load.connections,
+        "loops": load.loops,
+        "spin": load.spin,
         "duration_s": load.duration_s,
         "transactions": load.transactions,
         "warmup_s": load.warmup_s,

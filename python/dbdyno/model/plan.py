@@ -112,6 +112,8 @@ class Plan(_Part):
     retry_values: Literal["same", "new"] = "same"
     ignore_errors: Annotated[tuple[str, ...], BeforeValidator(_codes)] = ()
     reconnect_every: Whole = Field(0, ge=0)
+    loops: Whole = Field(1, ge=1, le=256)
+    spin: bool = False
     seed: Whole = Field(1, ge=0, lt=2**63)
     baseline: str | None = None
     hooks: PlanHooks = PlanHooks()
@@ -143,6 +145,8 @@ class Plan(_Part):
             ignore_errors=self.ignore_errors,
             isolation=self.isolation,
             reconnect_every=self.reconnect_every,
+            loops=self.loops,
+            spin=self.spin,
             seed=self.seed,
         )
 

@@ -29,6 +29,8 @@ class Load:
     reconnect_every: int = 0  # close and reopen the connection after that many transactions; 0 = never
     drain_s: float = 5.0
     seed: int = 1
+    loops: int = 1  # event loops of the engine, each with its share of the connections
+    spin: bool = False  # the engine's loops never sleep: for one or two connections
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::mem;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::buffer::spare_capacity;
@@ -20,7 +21,7 @@ use super::opener::Opener;
 use super::pacing::{Next, Pacing};
 use super::shared::{Shared, Span};
 use super::terminal::{After, Outage, Step, Terminal};
-use crate::link::{Link, OpenError};
+use crate::link::{Link, Logins, OpenError};
 use crate::program::{Program, Texts, Vm};
 
 /// What all connections read into: a point select's answer takes 150 bytes, a range's some ten thousand.
@@ -84,6 +85,8 @@ pub(crate) struct EventLoop<'a> {
     pub(super) connected: usize,
     idle_ns: u64,
     shared: &'a Shared,
+    /// Among the loops, from 0.
+    number: usize,
     pub(super) acks: Option<std::fs::File>,
     pub(super) unprepared: Unprepared,
 }
@@ -93,29 +96,36 @@ impl<'a> EventLoop<'a> {
     ///
     /// # Errors
     /// The first connection that cannot be opened, in one sentence.
-    pub fn new(job: &'a Job, program: &'a Program, shared: &'a Shared) -> Result<Self, OpenError> {
+    pub fn new(
+        job: &'a Job,
+        logins: &Arc<Logins>,
+        program: &'a Program,
+        shared: &'a Shared,
+        number: usize,
+    ) -> Result<Self, OpenError> {
         let trouble =
             |error: std::io::Error| OpenError::sentence(format!("the load engine cannot start: {error}"));
-        super::limits::make_room(u64::from(job.connections)).map_err(OpenError::sentence)?;
-        let connections = job.connections as usize;
+        let loops = shared.loops();
+        let mine = (0..job.connections as usize).skip(number).step_by(loops);
+        let connections = mine.len();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| trouble(error.into()))?;
-        let opener = Opener::new(&job.login, connections).map_err(trouble)?;
+        let opener = Opener::new(logins, connections).map_err(trouble)?;
         let input = epoll::EventFlags::IN;
-        for (fd, data) in [(opener.bell(), BELL), (shared.bell(), STOP)] {
+        for (fd, data) in [(opener.bell(), BELL), (shared.bell(number), STOP)] {
             epoll::add(&epoll, fd, epoll::EventData::new_u64(data), input)
                 .map_err(|error| trouble(error.into()))?;
         }
         let alarm = Alarm::new().map_err(trouble)?;
         epoll::add(&epoll, &alarm, epoll::EventData::new_u64(ALARM), input | epoll::EventFlags::ET)
             .map_err(|error| trouble(error.into()))?;
-        let pacing = Pacing::new(job).map_err(|error| OpenError::sentence(error.0))?;
+        let pacing = Pacing::new(job, number, loops).map_err(|error| OpenError::sentence(error.0))?;
         let acks = match job.ack_path.as_str() {
             "" => None,
             path => Some(std::fs::File::options().append(true).create(true).open(path).map_err(|error| {
                 OpenError::sentence(format!("cannot write the acknowledgement file {path}: {error}"))
             })?),
         };
-        let terminals = (0..connections)
+        let terminals = mine
             .map(|index| {
                 let vm = Vm::new(program, job.seed, index as u64 + 1);
                 Terminal::new(index as u64 + 1, index % job.endpoints.len().max(1), vm)
@@ -131,7 +141,7 @@ impl<'a> EventLoop<'a> {
             opener,
             epoll,
             alarm,
-            clock: Instant::now(),
+            clock: shared.gate().clock(),
             scratch: vec![0; SCRATCH_BYTES],
             ready: VecDeque::with_capacity(connections),
             unread: Vec::new(),
@@ -152,6 +162,7 @@ impl<'a> EventLoop<'a> {
             connected: 0,
             idle_ns: 0,
             shared,
+            number,
             acks,
             unprepared: Unprepared::default(),
         };
@@ -170,7 +181,7 @@ impl<'a> EventLoop<'a> {
             }
             events.clear();
             let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), None);
-            self.shared.hush();
+            self.shared.hush(self.number);
             self.opener.hush();
             while let Some((index, result)) = self.opener.result() {
                 self.attach(index, result?)?;
@@ -217,7 +228,7 @@ impl<'a> EventLoop<'a> {
                 let flags = event.flags;
                 match event.data.u64() {
                     BELL => self.bell(),
-                    STOP => self.shared.hush(),
+                    STOP => self.shared.hush(self.number),
                     ALARM => {}
                     index => self.event(index as usize, flags.intersects(hangup)),
                 }
@@ -259,7 +270,11 @@ impl<'a> EventLoop<'a> {
             if !stopped && self.terminals.iter().any(|terminal| terminal.starting) {
                 return;
             }
-            self.start_clock(now);
+            let Some(begin_ns) = self.shared.gate().pass() else {
+                self.phase = Phase::Over;
+                return;
+            };
+            self.start_clock(begin_ns);
         }
         self.emit_due(now);
         while let Some(&Reverse((due, index))) = self.timers.peek() {
@@ -306,7 +321,10 @@ impl<'a> EventLoop<'a> {
         self.end_ns = self.end_ns.min(now.max(self.measure_ns.min(self.end_ns)));
         if stopped {
             self.end_ns = self.end_ns.min(now);
-            self.interrupted = self.fatal.is_none();
+            self.interrupted = self.fatal.is_none() && !self.shared.has_failed();
+            if self.fatal.is_some() {
+                self.shared.fail();
+            }
         }
         // an open loop goes on with its backlog for as long as open transactions may
         self.ending = stopped || self.job.rate.is_none();
@@ -397,6 +415,9 @@ impl<'a> EventLoop<'a> {
     /// How long to wait for events; None: until one comes, the alarm being one.
     fn timeout(&mut self) -> Option<Timespec> {
         if !self.ready.is_empty() || !self.unread.is_empty() {
+            return Some(AT_ONCE);
+        }
+        if self.job.spin {
             return Some(AT_ONCE);
         }
         let mut due = u64::MAX;
@@ -526,15 +547,18 @@ impl<'a> EventLoop<'a> {
     fn emit(&mut self, figures: Figures, now: u64, warm: bool, last: bool) {
         let wall = now.saturating_sub(self.last_ns).max(1);
         let busy = 1.0 - (self.idle_ns as f64 / wall as f64).min(1.0);
-        self.shared.push(Span {
-            begin_s: (self.last_ns as f64 - self.measure_ns as f64) / 1e9,
-            seconds: now.saturating_sub(self.last_ns) as f64 / 1e9,
-            figures,
-            warm,
-            last,
-            connected: self.connected,
-            busy,
-        });
+        self.shared.push(
+            self.number,
+            Span {
+                begin_s: (self.last_ns as f64 - self.measure_ns as f64) / 1e9,
+                seconds: now.saturating_sub(self.last_ns) as f64 / 1e9,
+                figures,
+                warm,
+                last,
+                connected: self.connected,
+                busy,
+            },
+        );
         self.last_ns = now;
         self.idle_ns = 0;
     }
@@ -569,7 +593,8 @@ impl<'a> EventLoop<'a> {
             never_begun: unbegun,
             measure_ns: zero,
             outages: mem::take(&mut self.outages),
-            notes: self.unprepared.sentences(),
+            notes: Vec::new(),
+            unprepared: mem::take(&mut self.unprepared),
         });
     }
 

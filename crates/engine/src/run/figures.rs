@@ -72,6 +72,23 @@ impl Counts {
         ]
     }
 
+    /// Adds another loop's.
+    pub fn add(&mut self, other: &Self) {
+        self.scheduled += other.scheduled;
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.failed += other.failed;
+        self.unknown += other.unknown;
+        self.skipped += other.skipped;
+        self.unfinished += other.unfinished;
+        self.retries += other.retries;
+        self.reconnects += other.reconnects;
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.others += other.others;
+        self.rows += other.rows;
+    }
+
     fn end(&mut self, ending: Ending) {
         self.scheduled += 1;
         *match ending {
@@ -165,6 +182,24 @@ impl Figures {
             if ending == Ending::Committed {
                 kind.response.record(ended_ns - booking.intended_ns);
             }
+        }
+    }
+
+    /// Adds another loop's figures of the same span.
+    pub fn merge(&mut self, other: Self) {
+        self.counts.add(&other.counts);
+        for (code, count) in other.errors {
+            *self.errors.entry(code).or_default() += count;
+        }
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.lag.merge(&other.lag);
+        for (mine, kind) in self.kinds.iter_mut().zip(&other.kinds) {
+            mine.counts.add(&kind.counts);
+            mine.response.merge(&kind.response);
+        }
+        if self.kinds.is_empty() {
+            self.kinds = other.kinds;
         }
     }
 

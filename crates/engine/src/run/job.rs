@@ -76,6 +76,10 @@ pub enum ArrivalKind {
     Even,
 }
 
+fn one() -> u32 {
+    1
+}
+
 /// One job. Durations in seconds.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,6 +90,12 @@ pub struct Job {
     pub endpoints: Vec<Endpoint>,
     /// Connections, each with a terminal.
     pub connections: u32,
+    /// Event loops, each on a thread of its own with its share of the connections; at most one for each.
+    #[serde(default = "one")]
+    pub loops: u32,
+    /// Never sleep while waiting for answers: a core's whole time for some microseconds less.
+    #[serde(default)]
+    pub spin: bool,
     /// Measured time; None: by count.
     pub duration_s: Option<f64>,
     /// Transactions in all, dealt evenly, the first terminals getting the remainder; None: by time.

@@ -2,17 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Texts that the server did not prepare.
+/// Texts that the server did not prepare, and connections where, by the error's code.
 #[derive(Debug, Default)]
-pub(crate) struct Unprepared(BTreeMap<String, (BTreeSet<u32>, BTreeSet<u64>)>);
+pub(crate) struct Unprepared(BTreeMap<String, (BTreeSet<String>, BTreeSet<u64>)>);
 
 impl Unprepared {
     /// The server refused with `code` to prepare `text` on `connection`.
     #[cold]
-    pub fn note(&mut self, code: String, text: u32, connection: u64) {
+    pub fn note(&mut self, code: String, sql: &str, connection: u64) {
         let (texts, connections) = self.0.entry(code).or_default();
-        texts.insert(text);
+        texts.insert(sql.to_owned());
         connections.insert(connection);
+    }
+
+    /// What another loop noted.
+    pub fn merge(&mut self, other: Self) {
+        for (code, (texts, connections)) in other.0 {
+            let mine = self.0.entry(code).or_default();
+            mine.0.extend(texts);
+            mine.1.extend(connections);
+        }
     }
 
     /// One sentence for each code.

@@ -7,7 +7,7 @@ use std::thread;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
-use crate::link::{Endpoint, Link, Login, Logins, OpenError, Session};
+use crate::link::{Endpoint, Link, Logins, OpenError, Session};
 
 /// Logins that are under way at once.
 const IN_FLIGHT: usize = 64;
@@ -28,15 +28,14 @@ pub(crate) struct Opener {
 
 impl Opener {
     /// At most `connections` threads, never more than the bound.
-    pub fn new(login: &Login, connections: usize) -> std::io::Result<Self> {
+    pub fn new(logins: &Arc<Logins>, connections: usize) -> std::io::Result<Self> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (requests, inbox) = channel::<Request>();
         let (outbox, results) = channel();
         let inbox = Arc::new(Mutex::new(inbox));
-        let logins = Arc::new(Logins::new(login.clone()));
         for number in 0..connections.clamp(1, IN_FLIGHT) {
             let (inbox, outbox, logins, bell) =
-                (Arc::clone(&inbox), outbox.clone(), Arc::clone(&logins), Arc::clone(&bell));
+                (Arc::clone(&inbox), outbox.clone(), Arc::clone(logins), Arc::clone(&bell));
             let builder = thread::Builder::new().name(format!("login-{number}")).stack_size(STACK_BYTES);
             builder.spawn(move || {
                 loop {

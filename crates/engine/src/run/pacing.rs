@@ -43,8 +43,12 @@ pub enum Pacing {
 pub struct OpenLoop {
     schedule: Arrivals,
     limit: Option<u64>,
+    /// This loop's share: arrivals whose number is `part` modulo `parts`.
+    part: u64,
+    parts: u64,
     number: u64,
     begin_ns: u64,
+    /// When arrival `number + 1` is due, if that is known yet.
     next_ns: Option<u64>,
     backlog: VecDeque<(u64, u64)>,
     /// Arrivals that were due in the measured span.
@@ -52,11 +56,12 @@ pub struct OpenLoop {
 }
 
 impl Pacing {
-    /// The pacing that the job asks for.
+    /// The pacing that the job asks for, as one of `parts` loops: together they run the schedule's
+    /// transactions, however many they are.
     ///
     /// # Errors
     /// A rate out of range.
-    pub fn new(job: &Job) -> Result<Self, BadValue> {
+    pub fn new(job: &Job, part: usize, parts: usize) -> Result<Self, BadValue> {
         let Some(rate) = job.rate else {
             let connections = u64::from(job.connections.max(1));
             let quota = job.transactions.map(|all| {
@@ -71,6 +76,8 @@ impl Pacing {
         Ok(Self::Open(Box::new(OpenLoop {
             schedule: Arrivals::new(job.seed, rate, spacing)?,
             limit: job.transactions,
+            part: part as u64,
+            parts: parts as u64,
             number: 0,
             begin_ns: 0,
             next_ns: None,
@@ -159,7 +166,18 @@ impl OpenLoop {
         if self.limit.is_some_and(|limit| self.number >= limit) {
             return None;
         }
-        let due = *self.next_ns.get_or_insert_with(|| self.begin_ns + self.schedule.next_ns());
-        (due < end_ns).then_some(due)
+        // other loops' arrivals are passed over, so that this one is not woken for them
+        while self.next_ns.is_none() {
+            let due = self.begin_ns + self.schedule.next_ns();
+            if (self.number + 1) % self.parts == self.part || due >= end_ns {
+                self.next_ns = Some(due);
+            } else {
+                self.number += 1;
+                if self.limit.is_some_and(|limit| self.number >= limit) {
+                    return None;
+                }
+            }
+        }
+        self.next_ns.filter(|due| *due < end_ns)
     }
 }

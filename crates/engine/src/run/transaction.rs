@@ -196,7 +196,7 @@ impl EventLoop<'_> {
             Answer::Prepared => self.execute(index),
             Answer::NotPreparable(code) => {
                 let terminal = &self.terminals[index];
-                self.unprepared.note(code, terminal.text, terminal.number);
+                self.unprepared.note(code, &self.texts.get(terminal.text).sql, terminal.number);
                 self.execute(index);
             }
             Answer::Pipeline(answer) => self.pipeline_answered(index, &answer),
