@@ -71,17 +71,14 @@ def test_a_text_that_is_refused_once_is_sent_as_text_on_that_connection_alone(co
     assert (outcome.state, outcome.counts.committed) == ("done", 10), outcome.reason
     assert outcome.errors == {}
     assert outcome.notes == (
-        "1 statement text went as text, not prepared, on 1 connection: "
-        f"the server refused to prepare (error {code})",
+        f"1 statement text went as text, not prepared, on 1 connection: the server refused to prepare (error {code})",
     )
     # five on each connection, on one of them with the values in the text
     assert sum("?" not in one.sql for one in updates) == 5
     assert len({one.conn for one in updates if "?" not in one.sql}) == 1
 
 
-@pytest.mark.parametrize(
-    ("protocol", "code"), [("mysql", 1243), ("postgresql", "26000"), ("postgresql", "42P05")]
-)
+@pytest.mark.parametrize(("protocol", "code"), [("mysql", 1243), ("postgresql", "26000"), ("postgresql", "42P05")])
 def test_a_statement_that_the_server_does_not_know_is_prepared_anew_and_costs_no_try(
     protocol: Literal["mysql", "postgresql"], code: Any
 ) -> None:

@@ -68,7 +68,7 @@ class _Run:
             batched = False
             while not run.over:
                 if self._batch and not batched and all(run.thread_ids):
-                    batched = all([_schedule_in_batches(thread) for thread in run.thread_ids])
+                    batched = all(_schedule_in_batches(thread) for thread in run.thread_ids)
                     self._batch = batched
                 if self._stop.immediate:
                     run.stop(immediate=True)
@@ -127,7 +127,9 @@ class _Run:
         )
         policy = ", SCHED_BATCH" if self._batch else ""
         loops = len(self._threads)
-        how = ("one epoll loop" if loops == 1 else f"{loops} epoll loops") + ((" that spins" if loops == 1 else " that spin") if self._job.load.spin else "")
+        how = "one epoll loop" if loops == 1 else f"{loops} epoll loops"
+        if self._job.load.spin:
+            how += ", spinning"
         drive = f"engine {_version()}, {self._wire.protocol} protocol, {how}{policy}"
         health = self._emitter.total_health(seconds, has_loop=True)
         return outcome(self._job, self._emitter.total, end, health, drive)
