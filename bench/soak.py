@@ -1,7 +1,8 @@
 """What is too long for ``make test``: ``make soak``. The dated result is written to bench/SOAK.md.
 
 Twenty kills of a running campaign, each resumed; campaigns of a database against itself, which must never find
-a side faster at more than the promised rate; random programs of the workload language; a long run.
+a side faster at more than the promised rate; random programs of the workload language; fuzzing of the wire
+protocols, five minutes a target; a long run.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+FUZZ_TARGETS = (
+    "wire_mysql", "wire_mysql_client", "wire_postgresql", "wire_postgresql_client", "engine_mysql", "engine_postgresql",
+)  # fmt: skip
 PLAN = """
 name = "aa"
 rounds = 5
@@ -70,13 +75,22 @@ def random_programs(seconds: int) -> tuple[bool, str]:
 
 
 def rust(runs: int) -> tuple[bool, str]:
-    """The wire crate's mangled messages, no panic; the event loop, which is no part of the extension yet."""
+    """The wire crate's mangled messages, no panic; the event loop."""
     command = ["cargo", "test", "--locked", "--quiet", "-p", "dbdyno-wire", "-p", "dbdyno-engine"]
     for run in range(1, runs + 1):
-        words = [*command, "--features", "dbdyno-engine/drive"]
-        if subprocess.run(words, cwd=ROOT, capture_output=True, check=False).returncode:
+        if subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode:
             return False, f"run {run} failed"
     return True, f"{runs} runs of the tests of wire and engine, event loop included"
+
+
+def fuzz(target: str, seconds: int) -> tuple[bool, str]:
+    """libFuzzer on one target (scripts/fuzz): no crash, no memory beyond the input's share, always an end."""
+    done = subprocess.run(["scripts/fuzz", target, str(seconds)], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        found = re.findall(r"Test unit written to (\S+)", done.stderr)
+        return False, f"input in {found[0]}" if found else last_line(done.stderr)
+    coverage = re.findall(r"cov: (\d+)", done.stderr)
+    return True, f"{last_line(done.stderr)}, {coverage[-1] if coverage else 'no'} places of the code reached"
 
 
 def against_itself(campaigns: int) -> tuple[bool, str]:
@@ -154,12 +168,14 @@ def main() -> None:
     parser.add_argument("--campaigns", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=10, help="length of the long run")
     parser.add_argument("--programs", type=int, default=300, help="seconds of random programs")
+    parser.add_argument("--fuzz", type=int, default=300, help="seconds of fuzzing for each target")
     arguments = parser.parse_args()
     parts: list[tuple[str, Callable[[], tuple[bool, str]]]] = [
         ("kills", lambda: kills(arguments.kills)),
         ("a database against itself", lambda: against_itself(arguments.campaigns)),
         ("random programs", lambda: random_programs(arguments.programs)),
         ("Rust", lambda: rust(3)),
+        *((f"fuzz {target}", partial(fuzz, target, arguments.fuzz)) for target in FUZZ_TARGETS),
         ("long run", lambda: long_run(arguments.minutes)),
     ]
     results = []

@@ -5,6 +5,9 @@
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
+/// Years whose microseconds fit 64 bits.
+const YEAR_CEILING: i64 = 290_000;
+
 fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     let shifted = if month <= 2 { year - 1 } else { year };
     let era = shifted.div_euclid(400);
@@ -48,11 +51,14 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     let text = text.trim_end_matches('Z').trim_end_matches("+00");
     let (date, clock) = text.split_once([' ', 'T']).unwrap_or((text, "00:00:00"));
     let mut parts = date.splitn(3, '-');
-    let year = parts.next()?.parse().ok()?;
-    let (month, day) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let year: i64 = parts.next()?.parse().ok()?;
+    let (month, day): (u32, u32) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let (whole, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let mut numbers = whole.splitn(3, ':').map(|part| part.parse::<u32>().ok());
     let clock = [numbers.next()??, numbers.next()??, numbers.next()??];
+    if year.abs() > YEAR_CEILING || month > 12 || day > 31 || clock.into_iter().any(|number| number > 60) {
+        return None;
+    }
     let padded = format!("{fraction:0<6}");
     Some(micros(year, month, day, clock, padded.get(..6)?.parse().ok()?))
 }
@@ -69,6 +75,9 @@ mod tests {
         assert_eq!(timestamp_text(0), "1970-01-01 00:00:00.000000");
         assert_eq!(parse("2000-02-29"), Some(951_782_400_000_000));
         assert_eq!(parse("2000-02-29 00:00:00.5+00"), Some(951_782_400_500_000));
-        assert_eq!(parse("soon"), None);
+        for text in ["soon", "300000-01-01", "9223372036854775807-01-01", "2000-4000000000-01", "2000-01-99"]
+        {
+            assert_eq!(parse(text), None, "{text}");
+        }
     }
 }

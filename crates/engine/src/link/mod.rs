@@ -9,6 +9,8 @@ mod login;
 mod mysql;
 mod mysql_values;
 mod postgresql;
+#[doc(hidden)]
+pub mod rehearsal;
 mod socket;
 mod speech;
 

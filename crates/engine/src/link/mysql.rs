@@ -260,7 +260,7 @@ impl MySqlSpeech {
     #[inline]
     fn ok(&mut self, payload: &[u8]) -> Result<Option<Answer>, Error> {
         let mut at = 1;
-        self.matched += length_encoded(payload, &mut at)?;
+        self.matched = self.matched.saturating_add(length_encoded(payload, &mut at)?);
         length_encoded(payload, &mut at)?;
         let flags = payload.get(at..at + 2).ok_or(Error::Malformed("OK packet"))?;
         self.status = u16::from_le_bytes([flags[0], flags[1]]);

@@ -105,7 +105,13 @@ fn time(bytes: &[u8]) -> Result<String, Error> {
     all.get_mut(..bytes.len()).ok_or(MALFORMED)?.copy_from_slice(bytes);
     let days = u32::from_le_bytes([all[1], all[2], all[3], all[4]]);
     let sign = if all[0] == 1 { "-" } else { "" };
-    Ok(format!("{sign}{:02}:{:02}:{:02}", u64::from(days) * 24 + u64::from(all[5]), all[6], all[7]))
+    let mut text =
+        format!("{sign}{:02}:{:02}:{:02}", u64::from(days) * 24 + u64::from(all[5]), all[6], all[7]);
+    if bytes.len() > 8 {
+        let micros = u32::from_le_bytes([all[8], all[9], all[10], all[11]]);
+        text += &format!(".{micros:06}");
+    }
+    Ok(text)
 }
 
 /// Calls `each` with every column of a text row; NULLs go to it as None.

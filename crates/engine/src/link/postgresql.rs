@@ -274,7 +274,7 @@ impl PostgreSqlSpeech {
                 }
             }
             b'C' | b'I' => {
-                self.matched += matched(body);
+                self.matched = self.matched.saturating_add(matched(body));
                 if self.pipeline.active {
                     self.next_of_pipeline();
                 }

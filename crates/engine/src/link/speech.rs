@@ -70,9 +70,38 @@ pub(crate) struct Sink<'a> {
 const KEPT_BYTES: usize = 8 << 10;
 
 #[derive(Debug)]
-enum Speech {
+pub(crate) enum Speech {
     MySql(Box<MySqlSpeech>),
     PostgreSql(Box<PostgreSqlSpeech>),
+}
+
+impl Speech {
+    pub(crate) fn new(protocol: Protocol, capabilities: u32) -> Self {
+        match protocol {
+            Protocol::MySql => Speech::MySql(Box::new(MySqlSpeech::new(capabilities))),
+            Protocol::PostgreSql => Speech::PostgreSql(Box::default()),
+        }
+    }
+}
+
+/// Goes on with the answer: `fresh` bytes after those left over.
+#[inline]
+pub(crate) fn hear(
+    speech: &mut Speech,
+    leftover: &mut Leftover,
+    fresh: &[u8],
+    sink: &mut Sink<'_>,
+) -> Result<Answer, dbdyno_wire::Error> {
+    let mut answer = Answer::Pending;
+    leftover.feed(fresh, |bytes| {
+        let (used, result) = match speech {
+            Speech::MySql(speech) => speech.take(bytes, sink)?,
+            Speech::PostgreSql(speech) => speech.take(bytes, sink)?,
+        };
+        answer = result;
+        Ok(used)
+    })?;
+    Ok(answer)
 }
 
 /// A connection on an event loop.
@@ -89,10 +118,7 @@ pub struct Link {
 impl Link {
     /// Takes over a connection that is logged in.
     pub fn new(opened: Opened, protocol: Protocol) -> Self {
-        let speech = match protocol {
-            Protocol::MySql => Speech::MySql(Box::new(MySqlSpeech::new(opened.session.capabilities))),
-            Protocol::PostgreSql => Speech::PostgreSql(Box::default()),
-        };
+        let speech = Speech::new(protocol, opened.session.capabilities);
         Self {
             socket: opened.socket,
             session: opened.session,
@@ -247,17 +273,11 @@ impl Link {
         let mut sink = Sink { rows, columns };
         let mut answer = Answer::Pending;
         if n > 0 {
-            let speech = &mut self.speech;
-            let fed = self.leftover.feed(&scratch[..n], |bytes| {
-                let (used, result) = match speech {
-                    Speech::MySql(speech) => speech.take(bytes, &mut sink)?,
-                    Speech::PostgreSql(speech) => speech.take(bytes, &mut sink)?,
-                };
-                answer = result;
-                Ok::<usize, dbdyno_wire::Error>(used)
-            });
-            if let Err(error) = fed {
-                return (Answer::Lost(format!("the server's answer makes no sense: {error}")), false);
+            match hear(&mut self.speech, &mut self.leftover, &scratch[..n], &mut sink) {
+                Ok(heard) => answer = heard,
+                Err(error) => {
+                    return (Answer::Lost(format!("the server's answer makes no sense: {error}")), false);
+                }
             }
         }
         if closed && answer == Answer::Pending {

@@ -27,7 +27,7 @@ pub struct Text {
 }
 
 impl Text {
-    fn new(sql: String) -> Self {
+    pub(crate) fn new(sql: String) -> Self {
         let parameters = parameter_positions(&sql).len() as u32;
         Self { kind: statement_kind(&sql), parameters, repeatable: row_group(&sql).is_some(), sql }
     }

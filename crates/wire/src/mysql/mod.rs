@@ -73,6 +73,7 @@ pub mod column_type {
     pub const YEAR: u8 = 13;
     pub const VARCHAR: u8 = 15;
     pub const BIT: u8 = 16;
+    pub const VECTOR: u8 = 242;
     pub const JSON: u8 = 245;
     pub const NEWDECIMAL: u8 = 246;
     pub const ENUM: u8 = 247;

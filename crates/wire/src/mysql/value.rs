@@ -43,7 +43,7 @@ impl Value {
             t::DOUBLE => Value::Double(f64::from_bits(reader.u64_le()?)),
             t::DATE | t::DATETIME | t::TIMESTAMP => Value::Temporal(read_datetime(reader, kind)?),
             t::TIME => Value::Temporal(read_time(reader)?),
-            t::DECIMAL | t::VARCHAR | t::BIT | t::JSON..=t::GEOMETRY => {
+            t::DECIMAL | t::VARCHAR | t::BIT | t::VECTOR | t::JSON..=t::GEOMETRY => {
                 Value::Bytes(Bytes::copy_from_slice(reader.length_encoded_bytes()?))
             }
             _ => return Err(Error::Malformed("type of a binary value")),
