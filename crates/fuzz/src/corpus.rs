@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// Inputs of a target: those kept in `corpus/TARGET.txt`, one a line in hexadecimal digits, and the server's
-/// side of every recorded conversation under each of the settings.
+/// side of every recorded exchange under some of the settings.
 ///
 /// # Panics
 /// A file that is there cannot be read.
@@ -43,12 +43,13 @@ fn recorded(target: &str) -> Vec<Vec<u8>> {
         }
         let text = std::fs::read_to_string(&file).expect("a recorded conversation");
         let golden: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        for exchange in golden["exchanges"].as_array().into_iter().flatten() {
+        for (number, exchange) in golden["exchanges"].as_array().into_iter().flatten().enumerate() {
             let turns = exchange["turns"].as_array().into_iter().flatten();
             let digits: String =
                 turns.filter(|turn| turn[0] == side).filter_map(|turn| turn[1].as_str()).collect();
             let bytes = bytes_of(&digits).expect("hexadecimal digits");
-            for settings in 0..32u8 {
+            // a quarter of the settings each: the neighbours have the others
+            for settings in (number as u8 % 4..32).step_by(4) {
                 inputs.push([&[settings | settings << 5], bytes.as_slice()].concat());
             }
         }
