@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--transactions", type=int)
     parser.add_argument("--rate", type=float)
+    parser.add_argument("--interval", type=float, default=1.0, help="seconds of a sample")
     parser.add_argument("--arrivals", default="poisson")
     parser.add_argument("--opt", action="append", default=[])
     arguments = parser.parse_args()
@@ -59,6 +60,7 @@ def main() -> None:
         connections=arguments.connections,
         duration_s=arguments.seconds,
         transactions=arguments.transactions,
+        interval_s=arguments.interval,
         rate=arguments.rate,
         arrivals=arguments.arrivals,
     )
