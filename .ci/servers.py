@@ -28,10 +28,11 @@ def smoke(home: Path) -> int:
 
 
 def remove(home: Path) -> int:
-    for server in managed.listing(home):
-        if server.running:
-            print(f"still running, stopped now: {server.name} in {home}")
-        managed.remove(server.name, home=home)
+    for place in [home, *home.glob("gw*")]:  # the tests' workers have homes of their own
+        for server in managed.listing(place):
+            if server.running:
+                print(f"still running, stopped now: {server.name} in {place}")
+            managed.remove(server.name, home=place)
     return 0
 
 

@@ -2,8 +2,8 @@
 
 ``@pytest.mark.needs("mysql", …)`` or a fixture ``mysql_url`` says that a test needs a server (or a program) of
 servers.toml; ``server`` and ``target_url`` run a test once on each server. A missing one skips the test, or
-fails the whole run where DBDYNO_REQUIRE_SERVERS=1 is set. A server's tests run together, and it is stopped when
-they are done.
+fails the whole run where DBDYNO_REQUIRE_SERVERS=1 is set. A server's tests run together, in one worker where
+there are several (``-n``), and it is stopped when they are done.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ SERVERS = ("sqlite", "postgresql", "mariadb", "mysql", "seekdb")
 
 _survey = pytest.StashKey[dict[str, Needed]]()
 _pool = pytest.StashKey[Pool]()
+_HOME = "dbdyno_home"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,9 +36,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if missing and os.environ.get("DBDYNO_REQUIRE_SERVERS") == "1":
         said = "; ".join(f"{entry.name}: {entry.missing}" for entry in missing)
         raise pytest.UsageError(f"DBDYNO_REQUIRE_SERVERS=1, but missing here: {said}")
-    config.stash[_pool] = Pool.make()
+    worker = getattr(config, "workerinput", None)
+    config.stash[_pool] = Pool.of_worker(Path(worker[_HOME]), worker["workerid"]) if worker else Pool.make()
     # A run that is told to stop shall stop its servers, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """pytest-xdist starts a worker: its servers are below our home, so that we can stop what it leaves."""
+    node.workerinput[_HOME] = str(node.config.stash[_pool].home)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -68,20 +77,27 @@ def needed_by(item: pytest.Item) -> list[str]:
     return list(names)
 
 
+def group_of(item: pytest.Item | None) -> int:
+    """The heaviest of the servers that a test needs (its place in ``SERVERS``), -1 if it needs none."""
+    needed = needed_by(item) if item is not None else []
+    return max((SERVERS.index(name) for name in needed if name in SERVERS), default=-1)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    # Several workers: a server's tests stay together; those that have nothing but files go where there is time.
+    if (group := group_of(item)) > 0 and item.config.pluginmanager.hasplugin("xdist"):
+        item.add_marker(pytest.mark.xdist_group(SERVERS[group]))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    known, pool = config.stash[_survey], config.stash[_pool]
+    known = config.stash[_survey]
     for item in items:
         for name in needed_by(item):
             if name not in known:
                 raise pytest.UsageError(f"{item.nodeid} needs {name!r}, which servers.toml does not list")
     # Tests without a server first, then server by server: at most the servers of one test run at a time.
-    items.sort(key=lambda item: max((SERVERS.index(n) for n in needed_by(item) if n in SERVERS), default=-1))
-    pool.waiting = dict.fromkeys(SERVERS, 0)
-    for item in items:
-        for name in needed_by(item):
-            if name in pool.waiting:
-                pool.waiting[name] += 1
+    items.sort(key=group_of)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -93,12 +109,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    item.config.stash[_pool].enter(str(item.path), needed_by(item))
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    pool = item.config.stash[_pool]
+    pool.enter(str(item.path), needed_by(item))
     try:
         return (yield)
     finally:
-        item.config.stash[_pool].done_with([name for name in needed_by(item) if name in SERVERS])
+        if group_of(item) != group_of(nextitem):
+            pool.keep(needed_by(nextitem) if nextitem is not None else ())
 
 
 @pytest.fixture(scope="session")

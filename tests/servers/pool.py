@@ -1,5 +1,5 @@
-"""The servers of one run of the tests: which there are, started when first needed, stopped when no test needs
-them any more."""
+"""The servers of one run of the tests: which there are, started when first needed, stopped when another server's
+tests come."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,8 @@ from dbdyno.targets import managed
 from dbdyno.targets.managed import ManagedServer
 
 _PREFIX = "dbdyno-test-"
+#: What pytest-xdist calls its workers, before their number.
+WORKER = "gw"
 LIST = Path(__file__).parents[1] / "servers.toml"
 
 
@@ -66,8 +68,6 @@ class Pool:
     """Managed servers in a home of this run's own."""
 
     home: Path
-    #: How many tests still to come need each server.
-    waiting: dict[str, int] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     #: The test file that used each server last.
     used_by: dict[str, str] = field(default_factory=dict)
@@ -85,6 +85,12 @@ class Pool:
         (home / "owner").write_text(f"{me.pid} {me.create_time()}", encoding="ascii")
         return cls(home)
 
+    @classmethod
+    def of_worker(cls, home: Path, name: str) -> Pool:
+        """One of several processes that share a run: its servers are its own, in a folder below the run's."""
+        (home / name).mkdir(exist_ok=True)
+        return cls(home / name)
+
     def server(self, name: str) -> ManagedServer:
         """The running server; started, also again if a test ended it."""
         self.started.add(name)
@@ -93,7 +99,7 @@ class Pool:
     def url(self, name: str) -> str:
         return self.server(name).url
 
-    def enter(self, file: str, names: Sequence[str]) -> None:
+    def enter(self, file: str, names: Collection[str]) -> None:
         """A test of this file comes: it shall not see tables that another file's tests left."""
         for name in names:
             if self.used_by.get(name) != file and name in self.started:
@@ -102,18 +108,23 @@ class Pool:
                     empty(server)
             self.used_by[name] = file
 
-    def done_with(self, names: Sequence[str]) -> None:
-        """One test is over; servers that no later one needs are removed with their data."""
-        for name in names:
-            self.waiting[name] -= 1
-            if self.waiting[name] == 0 and name in self.started:
-                self.started.discard(name)
-                managed.remove(name, home=self.home)
+    def keep(self, names: Collection[str]) -> None:
+        """Remove all servers but these, with their data."""
+        for name in self.started - set(names):
+            self.started.discard(name)
+            managed.remove(name, home=self.home)
 
     def close(self) -> None:
-        for server in managed.listing(self.home):
-            managed.remove(server.name, home=self.home)
+        """Remove everything, also what workers that were killed have left below this home."""
+        for home in homes(self.home):
+            for server in managed.listing(home):
+                managed.remove(server.name, home=home)
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def homes(home: Path) -> list[Path]:
+    """A run's home and its workers'."""
+    return [home, *sorted(home.glob(f"{WORKER}*"))]
 
 
 def sweep() -> None:
