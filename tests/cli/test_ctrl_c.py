@@ -43,10 +43,10 @@ def ended(process: subprocess.Popen[str], before: list[str]) -> Ended:
 
 
 def test_once_keeps_what_was_measured_and_a_resume_goes_on(dbdyno: CommandLine) -> None:
-    dbdyno.write("plan.toml", PLAN.format(duration="1s"))
+    dbdyno.write("plan.toml", PLAN.format(duration="0.6s"))
     process = dbdyno.start("run", "plan.toml", "--no-report")
     lines = until_line(process, "1/4 ")
-    time.sleep(0.6)  # within the second trial
+    time.sleep(0.3)  # within the second trial
     process.send_signal(signal.SIGINT)
     end = ended(process, lines)
     assert end.status == 130, end.stderr
@@ -67,7 +67,7 @@ def test_once_keeps_what_was_measured_and_a_resume_goes_on(dbdyno: CommandLine) 
 
 
 def test_twice_ends_at_once_and_keeps_the_finished_trials(dbdyno: CommandLine) -> None:
-    dbdyno.write("plan.toml", PLAN.format(duration="1s"))
+    dbdyno.write("plan.toml", PLAN.format(duration="0.3s"))
     process = dbdyno.start("run", "plan.toml", "--set", "pause=60s", "--no-report")
     lines = until_line(process, "1/4 ")
     process.send_signal(signal.SIGINT)

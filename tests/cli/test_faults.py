@@ -115,7 +115,9 @@ def test_an_unknown_database(dbdyno: CommandLine, target_url: str) -> None:
     assert "has no database 'no_such_database'; create it with: CREATE DATABASE" in lines[0]
 
 
-@pytest.mark.parametrize("kind", ["mariadb", "mysql", "seekdb"])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.needs(kind)) for kind in ("mariadb", "mysql", "seekdb")]
+)
 def test_a_wrong_password(dbdyno: CommandLine, kind: str, pool: Pool, request: pytest.FixtureRequest) -> None:
     url: str = request.getfixturevalue(f"{kind}_url")
     control = open_target(url).control()

@@ -26,7 +26,7 @@ SMALL = ("--opt", "table_size=100")
 PLAN = """\
 name = "secret"
 connections = [1, 2]
-duration = "1s"
+duration = "0.3s"
 [[target]]
 name = "left"
 url = "{url}"
@@ -41,7 +41,7 @@ before_trial = "env > hook.environment; echo $DBDYNO_URL"
 """
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.needs(name)) for name in ("postgresql", "mariadb")])
 def url_of_bench(request: pytest.FixtureRequest) -> str:
     """A URL with the user ``bench`` and its password."""
     url: str = request.getfixturevalue(f"{request.param}_url")
@@ -107,8 +107,8 @@ def traces_in(folder: Path, leave_out: Path | None = None) -> list[str]:
 
 
 def test_in_the_url_of_a_bench(dbdyno: CommandLine, url_of_bench: str) -> None:
-    words = ("bench", "oltp_read_write", url_of_bench, "-d", "2s", *SMALL, "--json", "--store", "s.db")
-    process = dbdyno.start(*words)
+    words = ("bench", "oltp_read_write", url_of_bench, "-d", "1s", "--warmup", "0s", *SMALL, "--json")
+    process = dbdyno.start(*words, "--store", "s.db")
     # The moment until Python has started cannot be helped; from when the title was replaced, it must stay.
     while not any("***" in word for word in psutil.Process(process.pid).cmdline()):
         assert process.poll() is None, "the title was never replaced"

@@ -69,6 +69,8 @@ class Pool:
 
     home: Path
     started: set[str] = field(default_factory=set)
+    #: The servers that the running test has said it needs.
+    needed: frozenset[str] = frozenset()
     #: The test file that used each server last.
     used_by: dict[str, str] = field(default_factory=dict)
 
@@ -93,6 +95,9 @@ class Pool:
 
     def server(self, name: str) -> ManagedServer:
         """The running server; started, also again if a test ended it."""
+        if name not in self.needed:
+            # Its marks decide in which worker it runs, and whether it is skipped where there is no such server.
+            raise AssertionError(f"this test uses the server {name}: mark it @pytest.mark.needs({name!r})")
         self.started.add(name)
         return managed.start(name, home=self.home)
 
@@ -101,6 +106,7 @@ class Pool:
 
     def enter(self, file: str, names: Collection[str]) -> None:
         """A test of this file comes: it shall not see tables that another file's tests left."""
+        self.needed = frozenset(names)
         for name in names:
             if self.used_by.get(name) != file and name in self.started:
                 server = managed.find(name, home=self.home)
