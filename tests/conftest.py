@@ -40,6 +40,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_pool] = Pool.of_worker(Path(worker[_HOME]), worker["workerid"]) if worker else Pool.make()
     # A run that is told to stop shall stop its servers, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # One that a script started in the background would have Ctrl-C ignored, and so would the commands under test.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)
