@@ -16,10 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.servers.pool import Needed, Pool, empty, survey
+
+# How long an example takes says nothing where several tests run at a time.
+settings.register_profile("dbdyno", deadline=None)
+settings.load_profile("dbdyno")
 
 #: The servers that a test with ``server`` or ``target_url`` runs on, the light ones first.
 SERVERS = ("sqlite", "postgresql", "mariadb", "mysql", "seekdb")

@@ -38,7 +38,10 @@ def test_one_command_measures_every_server(dbdyno: CommandLine, target_url: str)
 
 def test_an_open_loop_says_the_rate_it_was_asked_for(dbdyno: CommandLine) -> None:
     words = ("bench", "oltp_point_select", "sqlite:///a.db", "-d", "2s", "--rate", "50", "--opt", "table_size=100")
-    (trial,) = dbdyno.ok(*words, "--arrivals", "even", "--json").json["trials"]
+    ended = dbdyno.run(*words, "--arrivals", "even", "--json")
+    (trial,) = ended.json["trials"]
+    # A machine that pauses by itself makes a transaction late, and the run says so.
+    assert ended.status == 0 or "after it was due" in trial["reason"], ended.stderr
     assert trial["rate"] == 50
     assert trial["tps"] == pytest.approx(50, rel=0.1)
 
