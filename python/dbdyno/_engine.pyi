@@ -306,8 +306,8 @@ class Run:
     def stop(self, *, immediate: bool = False) -> None:
         """Begin no further transaction; `immediate`: cancel the open ones, too."""
     def conclusion(self) -> dict[str, Any]:
-        """How it ended: seconds, interrupted, fatal, arrived, never_begun, outages (connection, begin s, end s, code),
-        notes (sentences for the record).
+        """How it ended: seconds, interrupted, fatal, arrived, never_begun, stuck, outages (connection, begin s, end s,
+        code), notes (sentences for the record).
 
         Waits for the end. To be asked once. Raises EngineError when it could not begin.
         """

@@ -86,6 +86,7 @@ fn told<'py>(py: Python<'py>, conclusion: &Conclusion) -> PyResult<Bound<'py, Py
     entry.set_item("never_begun", conclusion.never_begun)?;
     entry.set_item("outages", outages)?;
     entry.set_item("notes", &conclusion.notes)?;
+    entry.set_item("stuck", conclusion.stuck)?;
     Ok(entry)
 }
 

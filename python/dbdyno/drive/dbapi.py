@@ -188,7 +188,9 @@ class _Run:
             raise emitter.failure
         assert clock.end_ns is not None
         seconds = max(0.0, (clock.end_ns - clock.measure_ns) / 1e9)
-        left = len(self._alive())
+        left = sum(1 for number in self._alive() if self._terminals[number].session.connection is not None)
+        for terminal in self._terminals:
+            terminal.end_outage()
         end = End(
             seconds=seconds,
             fatal=self._fatal[0] if self._fatal else "",
@@ -196,7 +198,7 @@ class _Run:
             arrived=pacing.arrived(),
             never_begun=never_begun,
             outages=tuple(one for terminal in self._terminals for one in terminal.outages),
-            notes=(f"{left} connections did not come back after their statement was cancelled",) if left else (),
+            stuck=left,
         )
         drive = f"dbapi, {self._job.target.family.driver}, thread per connection"
         return outcome(self._job, emitter.total, end, emitter.total_health(seconds), drive)

@@ -124,6 +124,7 @@ class _Run:
             never_begun=ended["never_begun"],
             outages=tuple(Outage(*one) for one in ended["outages"]),
             notes=tuple(ended["notes"]),
+            stuck=ended["stuck"],
         )
         policy = ", SCHED_BATCH" if self._batch else ""
         loops = len(self._threads)

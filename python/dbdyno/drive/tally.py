@@ -154,10 +154,12 @@ class Tally:
             self._current.counts["skipped"] += skipped
             self._current.counts["unfinished"] += unfinished
 
-    def reconnected(self) -> None:
+    def reconnected(self, now_ns: int) -> None:
         """A connection was reopened outside of a transaction."""
         with self._lock:
-            self._current.counts["reconnects"] += 1
+            figures = self._current if now_ns >= self.measured_from_ns else self._warmup
+            if figures is not None:
+                figures.counts["reconnects"] += 1
 
     def take_warmup(self, last: bool) -> Figures:
         """The warm-up's figures since the last call; none are kept after the ``last``."""

@@ -68,6 +68,7 @@ class Terminal:
         self.cancelled = False  # set by the drive when the draining time is over
         self.in_flight = 0  # intended start (ns) of the transaction that runs now, 0 = none
         self.outages: list[Outage] = []
+        self._away: tuple[int, str] | None = None  # since when (ns), and the code it was lost with
         self.acknowledge: Callable[[str], None] | None = None
 
     # --- connections --------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ class Terminal:
 
     def _reconnect(self, code: str) -> bool:
         """Reopen with back-off until it works or the run is over; the time away is on the record."""
-        lost_ns = self._clock.now_ns()
+        self._away = (self._clock.now_ns(), code)
         self.close()
         pause_s = _FIRST_BACKOFF_S
         while not self.cancelled and not self._clock.stop.immediate:
@@ -112,15 +113,18 @@ class Terminal:
                     self._clock.stop.wait(pause_s)  # draining: go on trying, but never spin
                 pause_s = min(2 * pause_s, _LONGEST_BACKOFF_S)
                 continue
-            self._note_outage(lost_ns, code)
+            self.end_outage()
             return True
-        self._note_outage(lost_ns, code)
+        self.end_outage()
         return False
 
-    def _note_outage(self, lost_ns: int, code: str) -> None:
-        if code:
+    def end_outage(self) -> None:
+        """The time without a connection is over, or the run is: it goes on the record."""
+        away, self._away = self._away, None
+        if away is not None and away[1]:
             zero = self._clock.measure_ns
-            self.outages.append(Outage(self._number, (lost_ns - zero) / 1e9, (self._clock.now_ns() - zero) / 1e9, code))
+            begin_s, end_s = (away[0] - zero) / 1e9, (self._clock.now_ns() - zero) / 1e9
+            self.outages.append(Outage(self._number, begin_s, end_s, away[1]))
 
     # --- the loop -----------------------------------------------------------------------------------------
 
@@ -161,7 +165,7 @@ class Terminal:
             if self._every and self._since_reconnect >= self._every and not self._clock.ending.is_set():
                 self._since_reconnect = 0
                 if self._reconnect(""):
-                    self._tally.reconnected()
+                    self._tally.reconnected(self._clock.now_ns())
 
     def _keying(self, last: int) -> float:
         if self._load.rate is not None or not any(kind.transaction.keying_s for kind in self._kinds):
@@ -204,7 +208,8 @@ class Terminal:
                 result = ROLLED_BACK
                 if (failure := self._roll_back()) is not None:
                     errors.append(failure.error.code)
-                    if failure.error.kind is ErrorClass.LOST and self._reconnect(failure.error.code):
+                    # what cannot be rolled back is cut: the server rolls back then
+                    if self._reconnect(failure.error.code):
                         reconnects += 1
                 break
             except DatabaseFailure as failure:
@@ -215,12 +220,11 @@ class Terminal:
                     rollback_failure = self._roll_back()
                     if rollback_failure is not None:
                         errors.append(rollback_failure.error.code)
-                lost = error.kind is ErrorClass.LOST or (
-                    rollback_failure is not None and rollback_failure.error.kind is ErrorClass.LOST
-                )
+                lost = error.kind is ErrorClass.LOST or rollback_failure is not None
                 if self.cancelled or self._clock.stop.immediate:
                     break
-                if lost and self._reconnect(error.code):
+                code = rollback_failure.error.code if rollback_failure is not None else error.code
+                if lost and self._reconnect(code):
                     reconnects += 1
                 if failure.outcome_unknown:
                     result = UNKNOWN

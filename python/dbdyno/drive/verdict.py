@@ -24,6 +24,7 @@ class End:
     arrived: int = 0
     never_begun: int = 0
     outages: tuple[Outage, ...] = ()
+    stuck: int = 0  # connections whose statement did not come back after it was cancelled
     notes: tuple[str, ...] = field(default=())
 
 
@@ -40,12 +41,16 @@ def outcome(job: Job, total: Figures, end: End, health: Health, drive: str) -> O
         state, reason = "failed", end.fatal
     elif end.interrupted:
         state, reason = "interrupted", "stopped before its end"
+    elif gone := _gone(job, end):
+        state, reason = "failed", gone
     elif job.load.rate is not None and (late := _rate_missed(job, total, end)):
         state, reason = "failed", late
     elif counts.scheduled and not counts.committed and not counts.rolled_back:
         code = max(total.errors, key=lambda key: total.errors[key], default="no error")
         state, reason = "failed", f"no transaction was committed; most frequent error: {code}"
     notes = end.notes
+    if end.stuck:
+        notes = (f"{end.stuck} connections did not come back after their statement was cancelled", *notes)
     if total.response.saturated:
         notes = (f"{total.response.saturated} response times above the histogram's hour", *notes)
     return Outcome(
@@ -65,6 +70,17 @@ def outcome(job: Job, total: Figures, end: End, health: Health, drive: str) -> O
         program=program_hash(job.workload),
         notes=notes,
     )
+
+
+def _gone(job: Job, end: End) -> str:
+    """A server that went away and was not back at the end: what was measured before is no figure of that length."""
+    lost = {one.connection: one for one in end.outages if one.end >= end.seconds}
+    if len(lost) + end.stuck < job.load.connections:
+        return ""
+    if not lost:
+        return "the server was gone at the end of the run: what was sent last was neither answered nor cancelled"
+    last = max(lost.values(), key=lambda one: one.begin)
+    return f"the server was gone at the end of the run: no connection since {max(0.0, last.begin):.1f} s ({last.code})"
 
 
 def _rate_missed(job: Job, total: Figures, end: End) -> str:

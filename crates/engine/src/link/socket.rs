@@ -4,6 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::net::sockopt;
 
 /// What reading or writing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,12 +55,13 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Over TCP; TCP_NODELAY is set.
+    /// Over TCP; TCP_NODELAY is set, and a peer that is gone without a word is noticed.
     ///
     /// # Errors
     /// The socket option cannot be set.
     pub fn tcp(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
+        watch_peer(&stream)?;
         Ok(Self { stream: Stream::Tcp(stream), tls: None })
     }
 
@@ -169,6 +173,21 @@ impl AsFd for Socket {
             Stream::Unix(stream) => stream.as_fd(),
         }
     }
+}
+
+/// After how much silence of its kernel a peer counts as gone (targets/silence.py has the same for drivers): long
+/// enough for a link that is down for some seconds, short enough for the outage to be on the record of a run. A
+/// slow statement is no silence: the peer's kernel answers for it.
+const SILENCE: Duration = Duration::from_secs(15);
+const FIRST_PROBE: Duration = Duration::from_secs(5);
+const PROBES_EVERY: Duration = Duration::from_secs(2);
+
+fn watch_peer(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, FIRST_PROBE)?;
+    sockopt::set_tcp_keepintvl(stream, PROBES_EVERY)?;
+    sockopt::set_tcp_user_timeout(stream, SILENCE.as_millis() as u32)?;
+    Ok(())
 }
 
 fn read_plain(stream: &Stream, buffer: &mut [u8]) -> io::Result<Flow> {

@@ -268,7 +268,7 @@ impl Link {
             Ok(Flow::Some(n)) => (n, true, false),
             Ok(Flow::Drained(n)) => (n, false, false),
             Ok(Flow::Closed(n)) => (n, false, true),
-            Err(error) => return (Answer::Lost(format!("the connection broke: {error}")), false),
+            Err(error) => return (self.ended(format!("the connection broke: {error}")), false),
         };
         let mut sink = Sink { rows, columns };
         let mut answer = Answer::Pending;
@@ -281,17 +281,19 @@ impl Link {
             }
         }
         if closed && answer == Answer::Pending {
-            let said = match &mut self.speech {
-                Speech::MySql(speech) => speech.take_failure(),
-                Speech::PostgreSql(speech) => speech.take_failure(),
-            };
-            // an error before the close says why; its class is for the families to tell
-            answer = match said {
-                Some(failure) => Answer::Failed(failure),
-                None => Answer::Lost("the server closed the connection".to_owned()),
-            };
+            answer = self.ended("the server closed the connection".to_owned());
         }
         (answer, more)
+    }
+
+    /// The connection is over; an error that the server sent before says why, its class is for the families to tell.
+    #[cold]
+    fn ended(&mut self, why: String) -> Answer {
+        let said = match &mut self.speech {
+            Speech::MySql(speech) => speech.take_failure(),
+            Speech::PostgreSql(speech) => speech.take_failure(),
+        };
+        said.map_or(Answer::Lost(why), Answer::Failed)
     }
 
     /// Bytes received and not understood yet.

@@ -35,7 +35,7 @@ const ALARM: u64 = u64::MAX - 2;
 /// How long a cancelled statement may take to come back.
 const CANCEL_NS: u64 = 5_000_000_000;
 /// Reads of one connection in a turn, so that a huge result does not starve the others.
-const READS_PER_TURN: usize = 16;
+pub(super) const READS_PER_TURN: usize = 16;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 const FIRST_BACKOFF_NS: u64 = 10_000_000;
 const LONGEST_BACKOFF_NS: u64 = 1_000_000_000;
@@ -62,7 +62,7 @@ pub(crate) struct EventLoop<'a> {
     epoll: OwnedFd,
     alarm: Alarm,
     clock: Instant,
-    scratch: Vec<u8>,
+    pub(super) scratch: Vec<u8>,
     /// Terminals that are free to begin, or whose connection has more to read.
     pub(super) ready: VecDeque<usize>,
     unread: Vec<usize>,
@@ -266,6 +266,7 @@ impl<'a> EventLoop<'a> {
     /// Everything that happens because time passed.
     fn pass_time(&mut self, now: u64) {
         if self.phase == Phase::Starting {
+            self.fire_timers(now);
             let stopped = self.fatal.is_some() || self.shared.stop_requested();
             if !stopped && self.terminals.iter().any(|terminal| terminal.starting) {
                 return;
@@ -277,13 +278,7 @@ impl<'a> EventLoop<'a> {
             self.start_clock(begin_ns);
         }
         self.emit_due(now);
-        while let Some(&Reverse((due, index))) = self.timers.peek() {
-            if due > now {
-                break;
-            }
-            self.timers.pop();
-            self.timer(index);
-        }
+        self.fire_timers(now);
         let due = self.pacing.arrive(now, self.end_ns, self.measure_ns).min(self.waiting.len());
         self.ready.extend(self.waiting.drain(..due));
         if self.job.transactions.is_some() && self.pacing.exhausted(self.end_ns) {
@@ -309,6 +304,16 @@ impl<'a> EventLoop<'a> {
                 }
             }
             Phase::Starting | Phase::Over => {}
+        }
+    }
+
+    fn fire_timers(&mut self, now: u64) {
+        while let Some(&Reverse((due, index))) = self.timers.peek() {
+            if due > now {
+                break;
+            }
+            self.timers.pop();
+            self.timer(index);
         }
     }
 
@@ -420,19 +425,18 @@ impl<'a> EventLoop<'a> {
         if self.job.spin {
             return Some(AT_ONCE);
         }
-        let mut due = u64::MAX;
+        let mut due = self.timers.peek().map_or(u64::MAX, |Reverse((timer, _))| *timer);
         match self.phase {
-            Phase::Starting => return None,
+            Phase::Starting if due == u64::MAX => return None,
+            Phase::Starting | Phase::Over => {}
             Phase::Running => due = due.min(self.end_ns),
             Phase::Draining(until) | Phase::Cancelling(until) => due = due.min(until),
-            Phase::Over => {}
         }
-        due = due.min(self.sample_due());
-        if let Some(Reverse((timer, _))) = self.timers.peek() {
-            due = due.min(*timer);
-        }
-        if let Some(arrival) = self.pacing.next_arrival(self.end_ns) {
-            due = due.min(arrival);
+        if self.phase != Phase::Starting {
+            due = due.min(self.sample_due());
+            if let Some(arrival) = self.pacing.next_arrival(self.end_ns) {
+                due = due.min(arrival);
+            }
         }
         let now = self.now();
         (!self.alarm.set(due, now)).then_some(AT_ONCE)
@@ -468,7 +472,7 @@ impl<'a> EventLoop<'a> {
             let terminal = &mut self.terminals[index];
             let Some(link) = terminal.link.as_mut() else { return };
             if let Err(error) = link.flush() {
-                self.lost(index, &error.to_string());
+                self.unsendable(index, &error.to_string());
                 return;
             }
             let rows = if terminal.step == Step::Statement && terminal.columns != 0 {
@@ -565,9 +569,13 @@ impl<'a> EventLoop<'a> {
 
     /// The last span, and what the run came to.
     fn finish(mut self) {
+        let mut stuck = 0;
         for index in 0..self.terminals.len() {
             if self.terminals[index].running {
+                stuck += usize::from(self.terminals[index].awaits_answer());
                 self.give_up(index);
+            } else {
+                self.end_outage(index);
             }
         }
         let now = self.now();
@@ -592,6 +600,7 @@ impl<'a> EventLoop<'a> {
             arrived: self.pacing.arrived(),
             never_begun: unbegun,
             measure_ns: zero,
+            stuck,
             outages: mem::take(&mut self.outages),
             notes: Vec::new(),
             unprepared: mem::take(&mut self.unprepared),

@@ -52,6 +52,8 @@ pub struct Conclusion {
     pub never_begun: u64,
     /// Begin of measuring on the run's clock, which outages are given on.
     pub measure_ns: u64,
+    /// Connections whose statement did not come back after it was cancelled.
+    pub stuck: usize,
     /// Times without a connection.
     pub outages: Vec<Outage>,
     /// What was done otherwise than asked, a sentence each.
@@ -67,6 +69,7 @@ impl Conclusion {
         self.fatal = self.fatal.take().or(other.fatal);
         self.arrived += other.arrived;
         self.never_begun += other.never_begun;
+        self.stuck += other.stuck;
         self.outages.extend(other.outages);
         self.unprepared.merge(other.unprepared);
     }

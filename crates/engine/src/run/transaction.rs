@@ -6,8 +6,8 @@
 
 use std::io::Write as _;
 
-use super::event_loop::{EventLoop, Phase};
-use super::figures::{Booking, Ending};
+use super::event_loop::{EventLoop, Phase, READS_PER_TURN};
+use super::figures::{Booking, Ending, Figures};
 use super::job::ErrorClass;
 use super::pipeline::Deferred;
 use super::terminal::{After, Outage, Step};
@@ -72,14 +72,14 @@ impl EventLoop<'_> {
                         continue;
                     }
                     let sql = self.texts.get(text);
-                    if sql.kind != StatementKind::Read && !terminal.vm.transaction_open() {
-                        terminal.outcome_unknown = true;
-                    }
                     (terminal.text, terminal.want) = (text, want);
                     terminal.columns = if terminal.pipelined { 0 } else { columns };
                     terminal.step = Step::Statement;
                     if link.needs_preparing(text) {
                         terminal.step = Step::Preparing;
+                    } else {
+                        terminal.outcome_unknown |=
+                            !terminal.vm.transaction_open() && sql.kind != StatementKind::Read;
                     }
                     link.statement(text, sql, terminal.vm.params(program));
                 }
@@ -161,9 +161,26 @@ impl EventLoop<'_> {
     pub(super) fn send(&mut self, index: usize) {
         if let Some(link) = self.terminals[index].link.as_mut() {
             if let Err(error) = link.flush() {
-                self.lost(index, &error.to_string());
+                self.unsendable(index, &error.to_string());
             }
         }
+    }
+
+    /// A statement cannot be sent any more. What the server said before it closed, if anything, says why.
+    #[cold]
+    pub(super) fn unsendable(&mut self, index: usize, why: &str) {
+        for _ in 0..READS_PER_TURN {
+            let Some(link) = self.terminals[index].link.as_mut() else { return };
+            match link.receive(&mut self.scratch, 0, None) {
+                (Answer::Pending, _) => {}
+                (Answer::Failed(error), _) if self.job.errors.class(&error.code) == ErrorClass::Lost => {
+                    self.lost_with(index, &error.code, &error.message);
+                    return;
+                }
+                _ => break,
+            }
+        }
+        self.lost(index, why);
     }
 
     /// The workload is wrong: the transaction is rolled back, counted as failed, and the run ends.
@@ -176,7 +193,8 @@ impl EventLoop<'_> {
             return;
         }
         self.fatal.get_or_insert(sentence);
-        self.figures.error("workload");
+        self.count_error(index, "workload");
+        let terminal = &mut self.terminals[index];
         match terminal.link.as_mut() {
             Some(link) if terminal.vm.transaction_open() || link.in_transaction() => {
                 terminal.step = Step::Rollback(After::Ended(Ending::Failed));
@@ -211,7 +229,9 @@ impl EventLoop<'_> {
         let terminal = &mut self.terminals[index];
         if let Some(link) = terminal.link.as_mut() {
             terminal.step = Step::Statement;
-            link.statement(terminal.text, self.texts.get(terminal.text), terminal.vm.params(self.program));
+            let sql = self.texts.get(terminal.text);
+            terminal.outcome_unknown |= !terminal.vm.transaction_open() && sql.kind != StatementKind::Read;
+            link.statement(terminal.text, sql, terminal.vm.params(self.program));
             self.send(index);
         }
     }
@@ -276,7 +296,7 @@ impl EventLoop<'_> {
         }
         terminal.outcome_unknown = false; // an answered error settles what became of the statement
         terminal.last_error = self.job.errors.told(&error.code, &error.message);
-        self.figures.error(&error.code);
+        self.count_error(index, &error.code);
         let terminal = &mut self.terminals[index];
         let after = match class {
             _ if anew && terminal.renewals < RENEWALS => {
@@ -300,6 +320,22 @@ impl EventLoop<'_> {
         } else {
             self.after(index, after);
         }
+    }
+
+    /// Counts an error where the transaction that met it is counted; one that began in the warm-up and goes on after
+    /// it is in no figure.
+    fn count_error(&mut self, index: usize, code: &str) {
+        let now = self.now();
+        let terminal = &self.terminals[index];
+        let due = if terminal.running { terminal.booking.intended_ns } else { now };
+        if due >= self.measure_ns || now < self.measure_ns {
+            self.span(due).error(code);
+        }
+    }
+
+    /// The figures that what was due then belongs to.
+    fn span(&mut self, due_ns: u64) -> &mut Figures {
+        if due_ns >= self.measure_ns { &mut self.figures } else { &mut self.warm }
     }
 
     fn ignored(&self, code: &str) -> bool {
@@ -327,11 +363,12 @@ impl EventLoop<'_> {
                 self.detach(index);
                 return;
             }
-            self.figures.error(code);
+            self.count_error(index, code);
             self.reopen(index, After::Nothing, code);
             return;
         }
-        self.figures.error(code);
+        self.count_error(index, code);
+        let terminal = &mut self.terminals[index];
         let after = match terminal.step {
             Step::Rollback(after @ After::Ended(_)) => after,
             _ if terminal.outcome_unknown => After::Ended(Ending::Unknown),
@@ -350,21 +387,14 @@ impl EventLoop<'_> {
     /// A lost connection is there again.
     pub(super) fn reopened(&mut self, index: usize, after: After) {
         let now = self.now();
+        self.end_outage(index);
         let terminal = &mut self.terminals[index];
-        let code = std::mem::take(&mut terminal.lost_code);
-        if !code.is_empty() {
-            self.outages.push(Outage {
-                connection: terminal.number,
-                begin_ns: terminal.lost_ns,
-                end_ns: now,
-                code,
-            });
-        }
         if terminal.running {
             terminal.booking.reconnects += 1;
         } else {
-            self.figures.counts.reconnects += 1;
+            self.span(now).counts.reconnects += 1;
         }
+        let terminal = &self.terminals[index];
         if terminal.cancelled {
             self.give_up(index);
             return;
@@ -469,17 +499,23 @@ impl EventLoop<'_> {
         }
     }
 
+    /// The time without a connection is over, or the run is: it goes on the record.
+    pub(super) fn end_outage(&mut self, index: usize) {
+        let end_ns = self.now();
+        let terminal = &mut self.terminals[index];
+        let code = std::mem::take(&mut terminal.lost_code);
+        if !code.is_empty() {
+            let (connection, begin_ns) = (terminal.number, terminal.lost_ns);
+            self.outages.push(Outage { connection, begin_ns, end_ns, code });
+        }
+    }
+
     /// The run is over and this transaction is not: it is unfinished, its connection is cut.
     #[cold]
     pub(super) fn give_up(&mut self, index: usize) {
         let now = self.now();
         self.detach(index);
-        let terminal = &mut self.terminals[index];
-        if !terminal.lost_code.is_empty() {
-            let code = std::mem::take(&mut terminal.lost_code);
-            let (connection, begin_ns) = (terminal.number, terminal.lost_ns);
-            self.outages.push(Outage { connection, begin_ns, end_ns: now, code });
-        }
+        self.end_outage(index);
         let terminal = &mut self.terminals[index];
         terminal.step = Step::Ended;
         if std::mem::take(&mut terminal.running) && !terminal.starting {

@@ -12,7 +12,7 @@ import pymysql
 from pymysql.constants import CLIENT, SERVER_STATUS
 
 from dbdyno.model.errors import RunError, UsageError
-from dbdyno.targets import unreachable
+from dbdyno.targets import silence, unreachable
 from dbdyno.targets.family import ErrorClass, Wire
 from dbdyno.targets.mysql.errors import CODES, LOST_CODE, SENTENCES, by_text
 from dbdyno.targets.mysql.exchange import Exchange
@@ -210,6 +210,7 @@ def _open(address: Address, where: Endpoint, timeout_s: float, program: str) -> 
         raw._ssl_required = False
         raw.client_flag &= ~CLIENT.SSL
     raw.connect()
+    silence.watch_peer(raw._sock)
     if mode not in ("disable", "prefer") and not isinstance(raw._sock, ssl.SSLSocket):
         raw.close()
         raise pymysql.err.OperationalError(2026, "SSL is required but the server doesn't support it")

@@ -24,8 +24,9 @@ from dbdyno.targets import unreachable
 from dbdyno.targets.family import Wire
 from dbdyno.targets.postgresql import errors
 from dbdyno.targets.postgresql.capabilities import ISOLATION
-from dbdyno.targets.postgresql.errors import STALE_PLAN
+from dbdyno.targets.postgresql.errors import FORGOTTEN_CODE, STALE_PLAN
 from dbdyno.targets.postgresql.values import decoder, encode
+from dbdyno.targets.silence import LIBPQ
 from dbdyno.targets.url import Address, Endpoint, parse_address
 from dbdyno.workload.sql import OTHER, parameter_positions, statement_kind
 
@@ -265,8 +266,9 @@ class PostgresqlConnection:
         if self._pg.status != ConnStatus.OK and result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) is None:
             raise psycopg.OperationalError(result.get_error_message())
         error = error_from_result(result, encoding="utf-8")
-        if sql is not None and STALE_PLAN in str(error):
-            # The table was made anew. The name stays taken on the server, so the next one must differ.
+        if sql in self._prepared and (STALE_PLAN in str(error) or error.sqlstate == FORGOTTEN_CODE):
+            # The table was made anew, or a pooler gave us another session. The name may stay taken on the server,
+            # so the next one must differ.
             self._prepared[f"-- stale {len(self._prepared)}"] = self._prepared.pop(sql)
         raise error
 
@@ -338,6 +340,7 @@ def connect(
         "sslcert": address.params.get("tls_cert"),
         "sslkey": address.params.get("tls_key"),
         "gssencmode": "disable",
+        **LIBPQ,
         "connect_timeout": max(2, round(timeout_s)),  # libpq takes whole seconds, at least two
         "application_name": CONTROL_APPLICATION if control else APPLICATION,
         "options": " ".join(f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in session.items()),

@@ -11,6 +11,7 @@ CODES: dict[str, ErrorClass] = {
     "40001": ErrorClass.RETRYABLE,  # serialization_failure
     "40P01": ErrorClass.RETRYABLE,  # deadlock_detected
     "55P03": ErrorClass.RETRYABLE,  # lock_not_available: lock_timeout, NOWAIT
+    "26000": ErrorClass.RETRYABLE,  # invalid_sql_statement_name: a pooler gave us another session; prepared anew
     "40002": ErrorClass.IGNORABLE,  # a deferred constraint failed at COMMIT
     "40003": ErrorClass.LOST,  # statement_completion_unknown
     "57014": ErrorClass.IGNORABLE,  # query_canceled: by us, or statement_timeout
@@ -41,6 +42,8 @@ CONNECTION_CLOSED = "08003"
 #: A statement prepared earlier whose table was made anew; our connection forgets it, so a retry goes through.
 STALE_PLAN_CODE = "0A000"
 STALE_PLAN = "cached plan must not change result type"
+#: The server does not know the prepared statement (any more).
+FORGOTTEN_CODE = "26000"
 
 
 def classify(error: BaseException) -> DbError:
