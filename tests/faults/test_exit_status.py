@@ -37,8 +37,9 @@ def test_a_run_that_outlived_a_fault_is_done_with_the_outages_on_its_record(
     assert process.returncode == 0, stderr
     (trial,) = json.loads(stdout)["trials"]
     assert trial["state"] == "done"
-    assert [outage["code"] for outage in trial["outages"]] == ["57P01"] * 2
-    assert trial["errors"] == {"57P01": 2}
+    # A connection that is just sending may find itself cut before it reads the server's last word.
+    assert {outage["code"] for outage in trial["outages"]} <= {"57P01", "08006"}
+    assert len(trial["outages"]) == sum(trial["errors"].values()) == 2
 
 
 def test_a_server_that_becomes_read_only_is_a_failed_run_in_one_sentence(

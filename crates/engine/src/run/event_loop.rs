@@ -370,7 +370,7 @@ impl<'a> EventLoop<'a> {
         }
         let now = self.now();
         let terminal = &self.terminals[index];
-        let next = match self.ending {
+        let next = match self.ending || self.fatal.is_some() {
             true => Next::End,
             false => self.pacing.next(terminal.number, terminal.last, now, self.end_ns),
         };
