@@ -15,6 +15,7 @@ from tests.drive.driving import DriveName, drive
 from tests.fake import DEADLOCK, DEADLOCK_POSTGRESQL, FakeServer, Recorded
 from tests.language.test_rows_left import rows, without_times
 from tests.language.test_shipped import with_options
+from tests.servers.pool import Pool
 
 from dbdyno import load
 from dbdyno.targets.mysql.values import ENCODERS, bind
@@ -113,11 +114,11 @@ class Through:
 
 
 @pytest.fixture(params=shipped())
-def through(request: pytest.FixtureRequest, server: str, server_url: str) -> Iterator[Through]:
+def through(request: pytest.FixtureRequest, server: str, pool: Pool) -> Iterator[Through]:
     name = str(request.param)
     if name not in QUICK[server] and "DBDYNO_SOAK" not in os.environ:
         pytest.skip("make soak")
-    one = Through(name, server_url)
+    one = Through(name, pool.url(server))
     yield one
     load.cleanup(one.target, one.workload)
 
