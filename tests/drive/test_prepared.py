@@ -28,7 +28,10 @@ class Odd(Workload):
         db.execute("UPDATE drive_accounts SET balance = ?, note = ? WHERE id = ?", row[0] - 1, row[1], 3)
 
 
-@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("mariadb", "mysql")],
+)
 def test_a_server_that_prepares_no_more_gets_texts_and_the_run_says_so(
     name: str, request: pytest.FixtureRequest
 ) -> None:

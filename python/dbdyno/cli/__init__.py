@@ -26,10 +26,19 @@ def main() -> int:
         words = hide_passwords()  # before anything slow is imported: until here the title shows what was typed
         from dbdyno.cli.app import run_words
 
-        return run_words(words)
+        status = run_words(words)
+        _ignore_ctrl_c()
     except KeyboardInterrupt:
+        _ignore_ctrl_c()
         sys.stderr.write("dbdyno: interrupted\n")
         return 130
+    return status
+
+
+def _ignore_ctrl_c() -> None:
+    """The status is settled: one more Ctrl-C while Python shuts down must not replace it by death from a signal."""
+    if signal.getsignal(signal.SIGINT) is _raise:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _raise(_number: int, _frame: FrameType | None) -> None:
