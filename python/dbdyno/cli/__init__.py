@@ -6,6 +6,7 @@ results kept.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -41,5 +42,11 @@ def _ignore_ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _raise(_number: int, _frame: FrameType | None) -> None:
+def _raise(_number: int, frame: FrameType | None) -> None:
+    """End by an exception; in an import, whose callbacks print one and go on, at once: nothing is under way there."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os.write(2, b"dbdyno: interrupted\n")
+            os._exit(130)
+        frame = frame.f_back
     raise CtrlCError
