@@ -321,7 +321,7 @@ class Run:
 def engine_version() -> str:
     """Version of the compiled engine; the same as the package's."""
 
-def serve_fake(words: list[str], /) -> int:
+def serve_fake(words: list[str]) -> int:
     """Be the scripted server of a command line (`--help` lists its words) until SIGTERM or SIGINT; the exit status.
 
     It listens on 127.0.0.1 and perhaps on a unix socket, prints `listening on 127.0.0.1:PORT`, and takes over
