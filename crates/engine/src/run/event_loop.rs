@@ -19,14 +19,14 @@ use super::job::Job;
 use super::notes::Unprepared;
 use super::opener::Opener;
 use super::pacing::{Next, Pacing};
-use super::shared::{Shared, Span};
-use super::terminal::{After, Outage, Step, Terminal};
-use crate::link::{Link, Logins, OpenError};
+use super::shared::Shared;
+use super::terminal::{Outage, Step, Terminal};
+use crate::link::{Logins, OpenError};
 use crate::program::{Program, Texts, Vm};
 
 /// What all connections read into: a point select's answer takes 150 bytes, a range's some ten thousand.
 const SCRATCH_BYTES: usize = 256 << 10;
-const EVENTS: usize = 512;
+pub(super) const EVENTS: usize = 512;
 /// Bell of the opener in an event's data; terminals have their index.
 const BELL: u64 = u64::MAX;
 /// Bell of stop requests.
@@ -37,8 +37,6 @@ const CANCEL_NS: u64 = 5_000_000_000;
 /// Reads of one connection in a turn, so that a huge result does not starve the others.
 pub(super) const READS_PER_TURN: usize = 16;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-const FIRST_BACKOFF_NS: u64 = 10_000_000;
-const LONGEST_BACKOFF_NS: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -59,9 +57,9 @@ pub(crate) struct EventLoop<'a> {
     pub(super) pacing: Pacing,
     pub(super) phase: Phase,
     pub(super) opener: Opener,
-    epoll: OwnedFd,
-    alarm: Alarm,
-    clock: Instant,
+    pub(super) epoll: OwnedFd,
+    pub(super) alarm: Alarm,
+    pub(super) clock: Instant,
     pub(super) scratch: Vec<u8>,
     /// Terminals that are free to begin, or whose connection has more to read.
     pub(super) ready: VecDeque<usize>,
@@ -74,19 +72,19 @@ pub(crate) struct EventLoop<'a> {
     pub(super) end_ns: u64,
     /// No transaction begins any more.
     pub(super) ending: bool,
-    interrupted: bool,
-    measuring: bool,
-    last_ns: u64,
+    pub(super) interrupted: bool,
+    pub(super) measuring: bool,
+    pub(super) last_ns: u64,
     pub(super) figures: Figures,
     pub(super) warm: Figures,
     pub(super) outages: Vec<Outage>,
     pub(super) fatal: Option<String>,
     pub(super) alive: usize,
     pub(super) connected: usize,
-    idle_ns: u64,
-    shared: &'a Shared,
+    pub(super) idle_ns: u64,
+    pub(super) shared: &'a Shared,
     /// Among the loops, from 0.
-    number: usize,
+    pub(super) number: usize,
     pub(super) acks: Option<std::fs::File>,
     pub(super) unprepared: Unprepared,
 }
@@ -168,36 +166,6 @@ impl<'a> EventLoop<'a> {
         };
         this.open_all()?;
         Ok(this)
-    }
-
-    fn open_all(&mut self) -> Result<(), OpenError> {
-        for index in 0..self.terminals.len() {
-            self.opener.open(index, &self.job.endpoints[self.terminals[index].endpoint]);
-        }
-        let mut events = Vec::with_capacity(EVENTS);
-        while self.connected < self.terminals.len() {
-            if self.shared.stop_requested() {
-                return Err(OpenError::sentence("stopped while connecting".into()));
-            }
-            events.clear();
-            let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), None);
-            self.shared.hush(self.number);
-            self.opener.hush();
-            while let Some((index, result)) = self.opener.result() {
-                self.attach(index, result?)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn attach(&mut self, index: usize, link: Link) -> Result<(), OpenError> {
-        let flags =
-            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        epoll::add(&self.epoll, link.socket(), epoll::EventData::new_u64(index as u64), flags)
-            .map_err(|error| OpenError::sentence(format!("a connection cannot be watched: {error}")))?;
-        self.terminals[index].link = Some(link);
-        self.connected += 1;
-        Ok(())
     }
 
     pub fn now(&self) -> u64 {
@@ -442,28 +410,6 @@ impl<'a> EventLoop<'a> {
         (!self.alarm.set(due, now)).then_some(AT_ONCE)
     }
 
-    /// Connections that were opened, or could not be.
-    fn bell(&mut self) {
-        self.opener.hush();
-        while let Some((index, result)) = self.opener.result() {
-            let Step::Opening(after) = self.terminals[index].step else { continue };
-            match result.and_then(|link| self.attach(index, link)) {
-                Ok(()) => self.reopened(index, after),
-                Err(_) if self.terminals[index].cancelled || self.phase == Phase::Over => {
-                    self.give_up(index);
-                }
-                Err(_) => {
-                    let terminal = &mut self.terminals[index];
-                    terminal.backoff_ns =
-                        (terminal.backoff_ns * 2).clamp(FIRST_BACKOFF_NS, LONGEST_BACKOFF_NS);
-                    let due = terminal.backoff_ns;
-                    let now = self.now();
-                    self.timers.push(Reverse((now + due, index)));
-                }
-            }
-        }
-    }
-
     /// A socket has something to say. With `hangup` the peer's end may follow what it said, in the same event: a
     /// short read is not all then, and no other event would come.
     fn event(&mut self, index: usize, hangup: bool) {
@@ -497,114 +443,6 @@ impl<'a> EventLoop<'a> {
             }
         }
         self.unread.push(index);
-    }
-
-    /// Drops a terminal's connection.
-    pub(super) fn detach(&mut self, index: usize) {
-        if let Some(link) = self.terminals[index].link.take() {
-            let _ = epoll::delete(&self.epoll, link.socket());
-            self.connected -= 1;
-        }
-    }
-
-    /// Asks for a new connection; `after` follows when it is there.
-    pub(super) fn reopen(&mut self, index: usize, after: After, code: &str) {
-        self.detach(index);
-        let now = self.now();
-        let terminal = &mut self.terminals[index];
-        terminal.lost_ns = now;
-        code.clone_into(&mut terminal.lost_code);
-        terminal.backoff_ns = 0;
-        terminal.step = Step::Opening(after);
-        self.opener.open(index, &self.job.endpoints[terminal.endpoint]);
-    }
-
-    fn sample_due(&self) -> u64 {
-        if self.phase == Phase::Starting {
-            return u64::MAX;
-        }
-        let regular = self.last_ns + seconds(self.job.interval_s).max(1_000_000);
-        if !self.measuring && regular > self.measure_ns { self.measure_ns.max(self.last_ns) } else { regular }
-    }
-
-    /// Hands out the figures of spans that have ended.
-    fn emit_due(&mut self, now: u64) {
-        if now < self.sample_due() {
-            return;
-        }
-        if !self.measuring && now >= self.measure_ns {
-            if self.measure_ns > self.begin_ns {
-                let figures = mem::replace(&mut self.warm, Figures::new(0));
-                self.emit(figures, self.measure_ns, true, false);
-            }
-            self.measuring = true;
-            self.last_ns = self.measure_ns;
-        } else if self.measuring && now < self.end_ns {
-            let figures = mem::replace(&mut self.figures, Figures::new(self.program.transactions.len()));
-            self.emit(figures, now, false, false);
-        } else if !self.measuring {
-            let figures = mem::replace(&mut self.warm, Figures::new(self.program.transactions.len()));
-            self.emit(figures, now, true, false);
-        }
-    }
-
-    fn emit(&mut self, figures: Figures, now: u64, warm: bool, last: bool) {
-        let wall = now.saturating_sub(self.last_ns).max(1);
-        let busy = 1.0 - (self.idle_ns as f64 / wall as f64).min(1.0);
-        self.shared.push(
-            self.number,
-            Span {
-                begin_s: (self.last_ns as f64 - self.measure_ns as f64) / 1e9,
-                seconds: now.saturating_sub(self.last_ns) as f64 / 1e9,
-                figures,
-                warm,
-                last,
-                connected: self.connected,
-                busy,
-            },
-        );
-        self.last_ns = now;
-        self.idle_ns = 0;
-    }
-
-    /// The last span, and what the run came to.
-    fn finish(mut self) {
-        let mut stuck = 0;
-        for index in 0..self.terminals.len() {
-            if self.terminals[index].running {
-                stuck += usize::from(self.terminals[index].awaits_answer());
-                self.give_up(index);
-            } else {
-                self.end_outage(index);
-            }
-        }
-        let now = self.now();
-        if !self.measuring {
-            if self.measure_ns > self.begin_ns {
-                let figures = mem::replace(&mut self.warm, Figures::new(0));
-                self.emit(figures, now.min(self.measure_ns), true, false);
-            }
-            self.last_ns = now.min(self.measure_ns);
-        }
-        let unbegun = self.pacing.never_begun(self.measure_ns);
-        self.figures.counts.scheduled += unbegun;
-        self.figures.counts.unfinished += unbegun;
-        let figures = mem::replace(&mut self.figures, Figures::new(0));
-        self.emit(figures, now, false, true);
-        let end = if self.end_ns == u64::MAX { now } else { self.end_ns };
-        let zero = self.measure_ns;
-        self.shared.conclude(super::shared::Conclusion {
-            seconds: end.saturating_sub(zero) as f64 / 1e9,
-            interrupted: self.interrupted,
-            fatal: self.fatal.take(),
-            arrived: self.pacing.arrived(),
-            never_begun: unbegun,
-            measure_ns: zero,
-            stuck,
-            outages: mem::take(&mut self.outages),
-            notes: Vec::new(),
-            unprepared: mem::take(&mut self.unprepared),
-        });
     }
 
     pub(super) fn now_us(&self, number: u64) -> i64 {

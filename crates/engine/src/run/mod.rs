@@ -4,6 +4,7 @@
 //! it ends the run as failed.
 
 mod alarm;
+mod connecting;
 mod event_loop;
 mod figures;
 mod gate;
@@ -14,6 +15,7 @@ mod notes;
 mod opener;
 mod pacing;
 mod pipeline;
+mod reporting;
 mod shared;
 mod terminal;
 mod transaction;
