@@ -495,4 +495,6 @@ def test_a_clusters_counters_come_from_its_statistics() -> None:
                 raise pymysql.err.ProgrammingError(1146, "no such table")
             return [("sql select count", Decimal(5)), ("trans commit count", Decimal(2)), ("rpc packet in", Decimal(9))]
 
-    assert oceanbase_facts.counters(Cluster()) == {"select": 5, "commit": 2}  # type: ignore[arg-type]
+    address = FAMILIES["oceanbase"].parse("oceanbase://u@h/db")
+    counted = oceanbase_facts.counters(Cluster(), address)  # type: ignore[arg-type]
+    assert counted == {"select": 5, "commit": 2}

@@ -173,7 +173,7 @@ def existing_tables(connection: Connection) -> dict[str, list[str]]:
     return found
 
 
-def counters(connection: Connection) -> dict[str, int]:
+def counters(connection: Connection, address: Address) -> dict[str, int]:
     """The server's own statement counts since its start, this connection's left out.
 
     Exact whenever the other connections are ours: a session's counts are in the global ones while it lives and

@@ -1,4 +1,7 @@
-"""MySQL 5.7 to 9, MariaDB, Percona, GreatSQL, TDSQL: one protocol, told apart by what each alone has."""
+"""MySQL 5.7 to 9, MariaDB, Percona, GreatSQL, TDSQL: one protocol, told apart by what each alone has.
+
+A server of another family that is addressed as mysql is cancelled in the way that all of them know.
+"""
 
 from __future__ import annotations
 
@@ -6,75 +9,34 @@ from pathlib import Path
 
 import pymysql
 
-from dbdyno.model.finding import Finding, Need
-from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
-from dbdyno.targets.mysql import connect as _connect
-from dbdyno.targets.mysql import doctor as _doctor
-from dbdyno.targets.mysql import errors as _errors
-from dbdyno.targets.mysql import facts as _facts
-from dbdyno.targets.mysql import passwords as _passwords
-from dbdyno.targets.mysql.capabilities import capabilities as _capabilities
+from dbdyno.targets.family import Dialect
+from dbdyno.targets.folder import Asking, Classifying, Connecting, Describing, Examining, FolderFamily
+from dbdyno.targets.mysql import capabilities, connect, doctor, errors, facts, passwords
 from dbdyno.targets.mysql.dialect import MysqlDialect
 from dbdyno.targets.url import Address
 
 
-class MysqlFamily:
-    """The family; see :class:`dbdyno.targets.family.Family` for what each member means."""
+class MysqlFamily(FolderFamily):
+    """The family; those that share the protocol build on it."""
 
     name: str = "mysql"
     schemes: tuple[str, ...] = ("mysql", "mariadb")
     default_port: int = 3306
     dialect: Dialect = MysqlDialect()
     driver: str = f"PyMySQL {pymysql.__version__}"
-
-    def parse(self, url: str) -> Address:
-        return _connect.parse(url)
+    connecting: Connecting = connect
+    errors: Classifying = errors
+    asking: Asking = facts
+    describing: Describing = capabilities
+    doctor: Examining = doctor
+    inventory = facts
 
     def password_from_file(self, address: Address, home: Path) -> str | None:
-        return _passwords.find(address, home)
-
-    def connect(
-        self,
-        address: Address,
-        endpoint: int = 0,
-        *,
-        isolation: str | None = None,
-        timeout_s: float = 10.0,
-        control: bool = False,
-    ) -> Connection:
-        # A server of another family that is addressed as mysql is cancelled in the way that all of them know.
-        return _connect.connect(address, endpoint, isolation=isolation, timeout_s=timeout_s, control=control)
-
-    def wire(self, address: Address, isolation: str | None) -> Wire | None:
-        return _connect.wire(address, isolation)
+        return passwords.find(address, home)
 
     def refused(self, address: Address, endpoint: int, code: str, message: str, timeout_s: float) -> str:
         error = pymysql.err.OperationalError(int(code), message)
-        return _connect.refused(address, address.endpoints[endpoint], error, timeout_s, self.name)
-
-    def classify(self, error: BaseException) -> DbError:
-        return _errors.classify(error)
-
-    def identify(self, connection: Connection) -> Version:
-        return _facts.identify(connection)
-
-    def capabilities(self, version: Version) -> Capabilities:
-        return _capabilities(version)
-
-    def facts(self, connection: Connection, address: Address) -> Facts:
-        return _facts.facts(connection, address)
-
-    def existing_tables(self, connection: Connection) -> dict[str, list[str]]:
-        return _facts.existing_tables(connection)
-
-    def counters(self, connection: Connection, address: Address) -> dict[str, int]:
-        return _facts.counters(connection)
-
-    def max_connections(self, connection: Connection) -> int | None:
-        return _facts.max_connections(connection)
-
-    def examine(self, connection: Connection, address: Address, need: Need) -> list[Finding]:
-        return _doctor.examine(connection, address, need)
+        return connect.refused(address, address.endpoints[endpoint], error, timeout_s, self.name)
 
 
 FAMILY = MysqlFamily()

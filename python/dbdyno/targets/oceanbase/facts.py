@@ -75,7 +75,7 @@ def database_bytes(connection: Connection) -> int | None:
     return int(rows[0][0]) if rows and rows[0][0] else None
 
 
-def counters(connection: Connection) -> dict[str, int]:
+def counters(connection: Connection, address: Address) -> dict[str, int]:
     """Statements executed, by kind; {} where this user may not read them.
 
     seekdb counts ``select``, ``insert``, ``update``, ``delete``, ``replace`` of this database, but no BEGIN, COMMIT or

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from dbdyno.model.errors import RunError, UsageError, nearest
+from dbdyno.targets.family import Wire
 from dbdyno.targets.rendering import utc_text
 from dbdyno.targets.sqlite.capabilities import ISOLATION
 from dbdyno.targets.sqlite.errors import SENTENCES, primary
@@ -154,6 +155,11 @@ class SqliteConnection:
         """Call ``seen`` with the text of each statement as SQLite runs it: the witness where no server counts. The
         slices of one wait are one statement."""
         self.raw.set_trace_callback(None if seen is None else lambda text: None if self._again else seen(text))
+
+
+def wire(address: Address, isolation: str | None) -> Wire | None:
+    """None: a library, not a server."""
+    return None
 
 
 def connect(

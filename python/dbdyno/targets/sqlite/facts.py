@@ -77,3 +77,13 @@ def existing_tables(connection: Connection) -> dict[str, list[str]]:
     for table, column in rows:
         found.setdefault(table.lower(), []).append(column.lower())
     return found
+
+
+def counters(connection: Connection, address: Address) -> dict[str, int]:
+    """No server counts; ``SqliteConnection.trace`` is a witness within the process."""
+    return {}
+
+
+def max_connections(connection: Connection) -> int | None:
+    """A file has no limit."""
+    return None

@@ -35,3 +35,8 @@ def facts(connection: Connection, address: Address) -> Facts:
         isolation=(found.get("transaction_isolation") or found.get("tx_isolation", "")).lower().replace("-", " "),
         extra={"tls": cipher} if cipher else {},
     )
+
+
+def counters(connection: Connection, address: Address) -> dict[str, int]:
+    """TiDB keeps Prometheus metrics, but no counters that SQL can read."""
+    return {}

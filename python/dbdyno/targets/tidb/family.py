@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from dbdyno.model.finding import Finding, Need
-from dbdyno.targets.family import Capabilities, Connection, DbError, Dialect, Facts, Version, Wire
+from dbdyno.targets.family import Dialect
 from dbdyno.targets.mysql.family import MysqlFamily
-from dbdyno.targets.tidb import connect as _connect
-from dbdyno.targets.tidb import doctor as _doctor
-from dbdyno.targets.tidb import errors as _errors
-from dbdyno.targets.tidb import facts as _facts
-from dbdyno.targets.tidb.capabilities import capabilities as _capabilities
+from dbdyno.targets.tidb import capabilities, connect, doctor, errors, facts
 from dbdyno.targets.tidb.dialect import TidbDialect
-from dbdyno.targets.url import Address
 
 
 class TidbFamily(MysqlFamily):
@@ -21,42 +15,11 @@ class TidbFamily(MysqlFamily):
     schemes: tuple[str, ...] = ("tidb",)
     default_port: int = 4000
     dialect: Dialect = TidbDialect()
-
-    def parse(self, url: str) -> Address:
-        return _connect.parse(url)
-
-    def connect(
-        self,
-        address: Address,
-        endpoint: int = 0,
-        *,
-        isolation: str | None = None,
-        timeout_s: float = 10.0,
-        control: bool = False,
-    ) -> Connection:
-        return _connect.connect(address, endpoint, isolation=isolation, timeout_s=timeout_s, control=control)
-
-    def wire(self, address: Address, isolation: str | None) -> Wire | None:
-        return _connect.wire(address, isolation)
-
-    def classify(self, error: BaseException) -> DbError:
-        return _errors.classify(error)
-
-    def identify(self, connection: Connection) -> Version:
-        return _facts.identify(connection)
-
-    def capabilities(self, version: Version) -> Capabilities:
-        return _capabilities(version)
-
-    def facts(self, connection: Connection, address: Address) -> Facts:
-        return _facts.facts(connection, address)
-
-    def counters(self, connection: Connection, address: Address) -> dict[str, int]:
-        """TiDB keeps Prometheus metrics, but no counters that SQL can read."""
-        return {}
-
-    def examine(self, connection: Connection, address: Address, need: Need) -> list[Finding]:
-        return _doctor.examine(connection, address, need)
+    connecting = connect
+    errors = errors
+    asking = facts
+    describing = capabilities
+    doctor = doctor
 
 
 FAMILY = TidbFamily()
