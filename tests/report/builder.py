@@ -197,7 +197,7 @@ def figures(
         "health": Health(cpu_s=0.5, cpu_share=0.31, cpu_us_per_query=21.5, lag_p99_ns=9000),
         "kinds": {},
         "rate": load.rate,
-        "drive": "dbapi sqlite3 3.45.1" if trial.target == "filedb" else "dbapi psycopg 3.3.9",
+        "drive": "dbapi, sqlite3 3.45.1" if trial.target == "filedb" else "engine 0.1.0, one epoll loop",
         "program": "5e1b7a0c" * 8,
     }
     return samples, Outcome(**{**fields, **changes})

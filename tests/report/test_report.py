@@ -129,6 +129,18 @@ def test_bound_client_and_shared_process_stand_beside_the_answer() -> None:
     assert "filedb shares the process" in notices(found, warning=False)
 
 
+def test_sides_driven_by_different_drives_are_told_and_equal_ones_are_not() -> None:
+    assert "serverdb by the load engine, filedb through a Python driver" in notices(material(), warning=False)
+    built = builder.entries(of=SMALL)
+    alike = {
+        entry.trial.id.split("/", 1)[1]: {"drive": "engine 0.1.0, one epoll loop"}
+        for entry in built.trials
+        if entry.trial.target == "filedb"
+    }
+    assert alike
+    assert "driven differently" not in notices(material(of=SMALL, outcomes=alike), warning=False)
+
+
 def test_interrupted_campaign_reports_what_there_is() -> None:
     found = material(skip=["rw/filedb/c16/r3", "ps/serverdb/c1/r2"])
     assert "34 of 36 trials" in notices(found, warning=True)

@@ -184,6 +184,12 @@ TABLE: dict[str, tuple[str, str]] = {
         "{target} shares the process with the load generator: their CPU cannot be told apart.",
         "{target} 与压测端共用进程：两者的 CPU 用量无法区分。",
     ),
+    "notice.unequal_drives": (
+        "The sides were driven differently: {engine} by the load engine, {others} through a Python driver, which"
+        " costs the client several times as much for each statement.",
+        "两侧的驱动方式不同：{engine} 由压测引擎驱动，{others} 通过 Python 驱动程序，"
+        "后者每条语句的客户端开销高出数倍。",
+    ),
     "notice.same_host": (
         "On the same machine as the load generator, sharing its CPU and disk: {targets}.",
         "与压测端位于同一台机器，共用 CPU 和磁盘：{targets}。",

@@ -88,6 +88,7 @@ def _limits(material: Material) -> list[Block]:
     found += _busy(material)
     found += _sides(material)
     found += _unequal_isolation(material)
+    found += _unequal_drives(material)
     for target in material.targets:
         if material.server(target).get("in_process"):
             found.append(Notice(words("notice.in_process", target=target)))
@@ -99,6 +100,20 @@ def _limits(material: Material) -> list[Block]:
     if beside:
         found.append(Notice(words("notice.same_host", targets=words.listed(beside))))
     return found
+
+
+def _unequal_drives(material: Material) -> list[Block]:
+    """What a client pays for a statement differs several times between the drives; a reader must know."""
+    drives = {
+        target: [drive for cell in material.cells if cell.target == target for drive in cell.drives]
+        for target in material.targets
+    }
+    engine = [target for target, names in drives.items() if any(name.startswith("engine") for name in names)]
+    others = [target for target, names in drives.items() if names and target not in engine]
+    if not engine or not others:
+        return []
+    words = material.words
+    return [Notice(words("notice.unequal_drives", engine=words.listed(engine), others=words.listed(others)))]
 
 
 def _bound(material: Material, bound: list[Cell]) -> str:
