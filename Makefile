@@ -15,8 +15,8 @@ quickstart: ## set up, compare two embedded databases, write the report (a minut
 
 test: ## set up and run all tests; databases that are not here are skipped and named
 	@scripts/bootstrap dev
-	@. scripts/environment; cargo test --locked --quiet
-	@.venv/bin/python -m pytest -n logical --maxprocesses 4 --dist loadgroup $(PYTEST)
+	@. scripts/environment; cargo test --locked --quiet && \
+	.venv/bin/python -m pytest -n logical --maxprocesses 4 --dist loadgroup $(PYTEST)
 
 check: ## formatting, lints, types, stubs, import directions, documentation
 	@scripts/bootstrap dev

@@ -132,22 +132,22 @@ def pool(request: pytest.FixtureRequest) -> Pool:
     return request.config.stash[_pool]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def postgresql_url(pool: Pool) -> str:
     return pool.url("postgresql")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def mariadb_url(pool: Pool) -> str:
     return pool.url("mariadb")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def mysql_url(pool: Pool) -> str:
     return pool.url("mysql")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def seekdb_url(pool: Pool) -> str:
     return pool.url("seekdb")
 
@@ -159,11 +159,18 @@ def server(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def server_url(server: str, pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A URL on each server in turn, the same for all tests of the run: the test cleans up after itself."""
-    if server == "sqlite":
-        return f"sqlite:///{tmp_path_factory.mktemp('sqlite')}/shared.db"
-    return pool.url(server)
+def shared_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file that stands for a server where there is none."""
+    return tmp_path_factory.mktemp("sqlite") / "shared.db"
+
+
+@pytest.fixture
+def server_url(server: str, pool: Pool, shared_file: Path) -> str:
+    """A URL on each server in turn: the test cleans up after itself.
+
+    Asked for by every test anew: a server that went when another's tests came is on another port when it is back.
+    """
+    return f"sqlite:///{shared_file}" if server == "sqlite" else pool.url(server)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from tests.drive.driving import drive
 from tests.interchange.peers import Peer, Sent, as_options
+from tests.servers.pool import Pool
 
 from dbdyno import load
 from dbdyno.targets.target import open_target
@@ -40,9 +41,9 @@ EVENTS = [(script, []) for script in SCRIPTS + RANDOM] + [
 
 
 @pytest.fixture(scope="module")
-def peer(server: str, server_url: str) -> Iterator[Peer]:
+def peer(server: str, pool: Pool) -> Iterator[Peer]:
     """A server with two tables that sysbench prepared, for all events of this module."""
-    made = Peer(server, open_target(server_url))
+    made = Peer(server, open_target(pool.url(server)))
     made.clear()
     made.sysbench("oltp_read_write", "prepare", "--tables=2", "--table-size=500")
     yield made
