@@ -436,7 +436,10 @@ def _textual(node: ast.expr) -> bool:
 def short_path(path: str) -> str:
     """A file's name without the folders that differ between machines."""
     parts = path.replace("\\", "/").split("/")
-    return "/".join(parts[parts.index("dbdyno") :] if "dbdyno" in parts[:-1] else parts[-1:])
+    if "dbdyno" not in parts[:-1]:
+        return parts[-1]
+    package = len(parts) - 2 - parts[-2::-1].index("dbdyno")  # the last one: a clone's folder has that name, too
+    return "/".join(parts[package:])
 
 
 def defining_class(of: type, function: FunctionType) -> type | None:
