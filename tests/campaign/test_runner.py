@@ -190,7 +190,9 @@ def test_an_interrupted_campaign_keeps_what_it_has_and_goes_on(small_plan: Make,
     first, second = store.trials("small-1")[:2]
     assert second.outcome is not None
     assert second.outcome.counts.committed > 0
-    assert 2 <= len(store.samples(second.id)) <= 3
+    # It ended early; how many samples came after the request is the machine's affair, that each is kept is ours.
+    assert second.outcome.seconds < (second.trial.load.duration_s or 0)
+    assert len(store.samples(second.id)) >= 2
     assert store.samples(second.id) == witness.samples[second.id]
 
     again = Witness()
